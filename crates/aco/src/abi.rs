@@ -53,7 +53,7 @@ pub struct Args {
 /// How many scalar registers the hardware loads for the driver.
 const USER_SGPRS: usize = 16;
 /// How many words of push constants are in registers at most.
-const INLINE_PUSH_WORDS: u32 = 8;
+const INLINE_PUSH_WORDS: usize = 8;
 
 impl Args {
     /// Those of a compute shader.
@@ -63,6 +63,9 @@ impl Args {
     /// [`CompileError::Arguments`] if they are too many.
     pub fn compute(shader: &Shader, gpu: &Gpu) -> Result<Args, CompileError> {
         let uses = Uses::of(shader);
+        if uses.sets.len() > USER_SGPRS {
+            return Err(CompileError::Arguments(uses.sets.len()));
+        }
         let mut args = Args::default();
         let mut next = 0;
         args.add(Argument::RingOffsets, &mut next, 2);
@@ -177,7 +180,7 @@ impl Uses {
         sets.dedup();
         words.sort_unstable();
         words.dedup();
-        let push = if !inline || words.len() > INLINE_PUSH_WORDS as usize {
+        let push = if !inline || words.len() > INLINE_PUSH_WORDS {
             Push::Memory
         } else if words.is_empty() {
             Push::None

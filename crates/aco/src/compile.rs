@@ -47,9 +47,9 @@ pub enum CompileError {
     /// A system value that is not built.
     #[error("the system value {} is not compiled yet", .0.name())]
     SystemValue(SystemValue),
-    /// A descriptor whose place is not known.
+    /// A descriptor whose offset in its set is not known.
     #[error(
-        "the descriptor of set {set}, binding {binding} is not a buffer's, and its place in the set is not known"
+        "the descriptor of set {set}, binding {binding} is not that of a single buffer, so its offset in the set is not known"
     )]
     Descriptor {
         /// The set.
@@ -57,13 +57,13 @@ pub enum CompileError {
         /// The binding.
         binding: u32,
     },
-    /// More arguments than scalar registers are loaded with.
+    /// More arguments than the scalar registers that the driver can load.
     #[error("the arguments take {0} scalar registers; 16 are loaded")]
     Arguments(usize),
-    /// Floats of 16 and 64 bits, which share their mode, are to behave differently.
+    /// The shader asks for different modes of floats of 16 and 64 bits, which share one.
     #[error("floats of 16 and of 64 bits have different modes, and the hardware has one for both")]
     FloatModes,
-    /// The back half gives no code.
+    /// The back half does not make code of it.
     #[error(transparent)]
     Finish(#[from] FinishError),
 }

@@ -1,18 +1,18 @@
-//! Edges: makes room where copies of phis will go.
+//! Edges: makes blocks for the copies that will replace phis.
 //!
 //! Takes a program that is `Masked`. Guarantees: a block with several linear predecessors is the only linear successor of each; a phi has
 //! several operands; a phi of scalar registers is a `p_linear_phi`. A critical edge that only lanes take cannot be split, and is an error where a
 //! phi would need it.
 
 use crate::error::FinishError;
-use crate::ir::{Block, BlockData, Jump, NewInst, Op, Program, Pseudo, Role};
+use crate::ir::{Block, BlockData, NewInst, Op, Program, Pseudo};
 use unwedge_base::entity::{Entity, PrimaryMap};
 
 /// Splits critical edges, and replaces phis with one operand.
 ///
 /// # Errors
 ///
-/// [`FinishError::Invalid`] where lanes leave a block two ways of which one has a phi.
+/// [`FinishError::Invalid`] for a critical logical edge, and for a scalar phi whose logical and linear predecessors differ.
 pub fn prepare(program: &mut Program) -> Result<(), FinishError> {
     scalar_phis(program)?;
     split(program);
@@ -77,16 +77,10 @@ fn split(program: &mut Program) {
         new.push(own);
         for middle in edges[block.index()].iter().flatten() {
             let pushed = new.push(BlockData {
-                insts: Vec::new(),
-                logical_preds: Vec::new(),
-                logical_succs: Vec::new(),
-                linear_preds: Vec::new(),
-                linear_succs: Vec::new(),
-                role: Role::Plain,
-                construct: None,
-                jump: Jump::None,
-                top_level: false,
-                ..data.clone()
+                loop_depth: data.loop_depth,
+                divergent_depth: data.divergent_depth,
+                uniform_depth: data.uniform_depth,
+                ..BlockData::default()
             });
             debug_assert_eq!(pushed, *middle);
         }
@@ -148,8 +142,8 @@ fn fall_through(program: &mut Program) {
     }
 }
 
-/// A phi with one operand copies it: a linear one where it is, a logical one at the end of the logical part of its predecessor, as a scalar operand
-/// is alive there and need not be on other ways to the phi.
+/// Replaces phis of one operand by copies: a linear one in its place, a logical one at the end of the logical part of its predecessor, as a scalar
+/// operand is alive there and may not be on other paths to the phi.
 fn single_phis(program: &mut Program) {
     for block in program.blocks.keys() {
         let insts = std::mem::take(&mut program.blocks[block].insts);
@@ -163,13 +157,11 @@ fn single_phis(program: &mut Program) {
             program[inst].op = Op::Pseudo(Pseudo::ParallelCopy);
             if logical { early.push(inst) } else { copies.push(inst) }
         }
-        let phis = rest.iter().take_while(|inst| program.op(**inst).is_phi()).count();
-        rest.splice(phis..phis, copies);
         program.blocks[block].insts = rest;
+        let phis = program.phi_count(block);
+        program.blocks[block].insts.splice(phis..phis, copies);
         let Some(&pred) = program.blocks[block].logical_preds.first() else { continue };
-        let insts = &program.blocks[pred].insts;
-        let end = insts.iter().rposition(|inst| program.op(*inst).is(Pseudo::LogicalEnd));
-        let at = end.unwrap_or(insts.len().saturating_sub(1));
+        let at = program.logical_end(pred);
         program.blocks[pred].insts.splice(at..at, early);
     }
 }

@@ -31,7 +31,7 @@ pub fn eliminate(program: &mut Program) -> Result<(), FinishError> {
             let of_edges = if op.is(Pseudo::LinearPhi) { &mut linear } else { &mut logical };
             let definition = program.definitions(inst)[0];
             for (pred, operand) in preds.iter().zip(program.operands(inst)) {
-                // The wave reads scalar registers on every way; nobody sees what a vector register holds of lanes that came from elsewhere.
+                // Scalar registers are read on every path of the wave, so they are written on every one. A vector register may hold anything for these lanes.
                 let from = match operand.is_undef() {
                     true if definition.class.is_linear() => Operand::constant(0, definition.class),
                     true => continue,
@@ -52,9 +52,9 @@ pub fn eliminate(program: &mut Program) -> Result<(), FinishError> {
             return Err(FinishError::Invalid { block, reason: "copies on a critical edge" });
         }
         let last = data.insts.len().saturating_sub(1);
-        let end = data.insts.iter().rposition(|inst| program.op(*inst).is(Pseudo::LogicalEnd));
+        let end = program.logical_end(block);
         insert(program, block, last, &linear[block.index()]);
-        insert(program, block, end.unwrap_or(last), &logical[block.index()]);
+        insert(program, block, end, &logical[block.index()]);
     }
     program.progress = Progress::Eliminated;
     Ok(())
@@ -68,6 +68,5 @@ fn insert(program: &mut Program, block: Block, at: usize, copies: &EdgeCopies) {
         payload: Payload::Copy(None, false),
         ..NewInst::pseudo(Pseudo::ParallelCopy, &copies.to, &copies.from)
     };
-    let inst = program.make_inst(&new);
-    program.blocks[block].insts.insert(at, inst);
+    program.insert(block, at, &new);
 }

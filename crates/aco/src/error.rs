@@ -1,12 +1,12 @@
-//! Why the back half of the compiler gives no code.
+//! Errors of the back half of the compiler.
 
 use crate::ir::{Block, Inst};
 use unwedge_isa::amdgcn::codec::InstEncodeError;
 
-/// Why a program gives no code. None of these is a fault of the machine that the code would run on.
+/// Why the back half does not make code of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FinishError {
-    /// Code for the GPU is not made: it has hazards of its own.
+    /// A GPU of CDNA, whose hazards are not handled.
     #[error("code for {0} (CDNA) is not made yet")]
     Gpu(&'static str),
     /// A pseudo instruction, or a form of one, has no lowering yet.
@@ -19,14 +19,14 @@ pub enum FinishError {
         /// Which form of it.
         reason: &'static str,
     },
-    /// The registers do not suffice, and there is no spilling.
-    #[error("{block}: {bank} registers do not suffice (limit {limit}), and spilling is not there yet")]
+    /// The program needs more registers than it may use, and does not spill.
+    #[error("{block}: not enough {bank} registers (limit {limit}); spilling is not implemented yet")]
     Registers {
         /// The block.
         block: Block,
         /// `scalar` or `vector`.
         bank: &'static str,
-        /// How many there are.
+        /// How many may be used.
         limit: u16,
     },
     /// An instruction cannot be encoded as its operands ask for.

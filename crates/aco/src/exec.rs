@@ -2,17 +2,18 @@
 //!
 //! Each divergent construct has a mask of lanes that meet after it: those that entered it, without those that have left for a construct around it.
 //! A divergent loop has a second one, of lanes that go through its body again. A jump that the wave does not follow takes its lanes out of the masks
-//! of the constructs that it leaves. Blocks where lanes meet or change then set `exec` from a mask, whatever it was.
+//! of the constructs that it leaves. Blocks where lanes meet or change then set `exec` from a mask, whatever it was. The branch of a divergent `if`
+//! keeps the lanes of its condition.
 
 use crate::ir::{
     Block, Construct, ConstructKind, Definition, Jump, NewInst, Operand, PhysReg, Program, Progress, Pseudo,
     RegClass, Role,
 };
-use crate::linear_ssa::{LinearVar, insert, phi_count};
+use crate::linear_ssa::LinearVar;
 use std::collections::HashMap;
 use unwedge_isa::amdgcn::Opcode;
 
-/// Inserts them.
+/// Inserts the masks, and the instructions that set `exec` from them.
 pub(crate) fn insert_exec_masks(program: &mut Program) {
     let mut masks = Masks::of(program);
     masks.take_out(program);
@@ -20,7 +21,7 @@ pub(crate) fn insert_exec_masks(program: &mut Program) {
     program.progress = Progress::Masked;
 }
 
-/// Which lanes a mask is of.
+/// Which lanes a mask has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum MaskUse {
     /// Those that meet after the construct.
@@ -90,11 +91,11 @@ impl Masks {
             let exec = exec_of(self.class);
             let definitions = [definition, SCC, Definition::reg(PhysReg::EXEC, self.class)];
             let opcode = if self.wave64 { Opcode::s_and_saveexec_b64 } else { Opcode::s_and_saveexec_b32 };
-            insert(program, entry, at, &NewInst::hw(opcode, &definitions, &[condition, exec]));
+            program.insert(entry, at, &NewInst::hw(opcode, &definitions, &[condition, exec]));
             program.set_operands(branch, &[exec]);
         } else {
             let exec = exec_of(self.class);
-            insert(program, entry, at, &NewInst::pseudo(Pseudo::ParallelCopy, &[definition], &[exec]));
+            program.insert(entry, at, &NewInst::pseudo(Pseudo::ParallelCopy, &[definition], &[exec]));
         }
         self.var(construct, MaskUse::Merge).write(entry, value);
         if data.kind == ConstructKind::Loop {
@@ -113,7 +114,7 @@ impl Masks {
         let (target, continues) = match data.jump {
             Jump::Break(target) => (target, false),
             Jump::Continue(target) => (target, true),
-            Jump::None | Jump::End => return,
+            Jump::None => return,
         };
         let mut keys = Vec::new();
         let mut at = data.construct;
@@ -147,7 +148,7 @@ impl Masks {
             let Some(temp) = result.as_temp() else { continue };
             let definitions = [Definition::temp(temp, self.class), SCC];
             let at = program.blocks[block].insts.len().saturating_sub(1);
-            insert(program, block, at, &NewInst::hw(opcode, &definitions, &[before, exec_of(self.class)]));
+            program.insert(block, at, &NewInst::hw(opcode, &definitions, &[before, exec_of(self.class)]));
         }
     }
 
@@ -164,14 +165,14 @@ impl Masks {
             };
             let mask = self.var(construct, of).at_start(program, block);
             let exec = Definition::reg(PhysReg::EXEC, self.class);
-            let at = phi_count(program, block);
+            let at = program.phi_count(block);
             match (role, self.conditions.get(&construct)) {
                 (Role::Invert, Some(condition)) => {
                     let opcode = if self.wave64 { Opcode::s_andn2_b64 } else { Opcode::s_andn2_b32 };
-                    insert(program, block, at, &NewInst::hw(opcode, &[exec, SCC], &[mask, *condition]));
+                    program.insert(block, at, &NewInst::hw(opcode, &[exec, SCC], &[mask, *condition]));
                 }
                 _ => {
-                    insert(program, block, at, &NewInst::pseudo(Pseudo::ParallelCopy, &[exec], &[mask]));
+                    program.insert(block, at, &NewInst::pseudo(Pseudo::ParallelCopy, &[exec], &[mask]));
                 }
             }
         }

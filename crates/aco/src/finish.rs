@@ -45,9 +45,9 @@ pub enum BackPhase {
     Edges,
     /// Every temporary has its register.
     Allocate,
-    /// There are no phis.
+    /// Phis are replaced by copies.
     Eliminate,
-    /// Only instructions of the hardware are left.
+    /// All instructions are those of the hardware.
     Hardware,
 }
 
@@ -71,16 +71,16 @@ impl BackPhase {
 ///
 /// # Errors
 ///
-/// Why there is none.
+/// What keeps the program from being compiled.
 pub fn finish(program: &mut Program, limits: &Limits) -> Result<Code, FinishError> {
     finish_watched(program, limits, &mut |_, _| {})
 }
 
-/// The same, and shows the program after each phase.
+/// The same, and calls `watch` with the program after each phase.
 ///
 /// # Errors
 ///
-/// Why there is none.
+/// What keeps the program from being compiled.
 pub fn finish_watched(
     program: &mut Program,
     limits: &Limits,

@@ -1,7 +1,7 @@
-//! Jumps: branches that the order of the blocks makes unnecessary go.
+//! Jumps: removes branches that the order of the blocks makes unnecessary.
 //!
-//! Takes a machine program without waits. Guarantees that the same instructions are executed but for branches. The flow between blocks stays as it
-//! is: a block that only branched is empty then, and what came to it goes where it went.
+//! Takes a machine program without waits. Guarantees that the same instructions are executed, except branches. Predecessors and successors are not
+//! changed: a block that was only a branch is left empty.
 
 use crate::assemble::target;
 use crate::machine::{MachineProgram, plain};
@@ -37,7 +37,7 @@ fn is_conditional(inst: &Inst) -> bool {
     matches!(inst.row().role, Role::CBranch | Role::CBranchVcc)
 }
 
-/// A conditional branch over a block that only branches becomes the opposite branch to where that goes.
+/// A conditional branch over a block that is only a branch becomes the opposite branch, to the target of that one.
 fn invert(program: &mut MachineProgram, block: usize) {
     let Some(inst) = last(program, block).filter(is_conditional) else { return };
     let Some(over) = target(&inst) else { return };
@@ -63,7 +63,7 @@ fn invert(program: &mut MachineProgram, block: usize) {
     }
 }
 
-/// A branch to what follows goes.
+/// Removes a branch to the block that follows.
 fn drop_last(program: &mut MachineProgram, block: usize) {
     let Some(inst) = last(program, block) else { return };
     if !is_conditional(&inst) && inst.row().role != Role::Branch {

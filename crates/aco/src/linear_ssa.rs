@@ -1,10 +1,10 @@
-//! Makes variables SSA along the linear flow: for lane masks that change on the way, and for uniform values that are read where the wave comes
+//! Makes variables SSA along the linear flow: lane masks that change from block to block, and uniform values that are read where the wave may come
 //! without passing their definition.
 //!
-//! Braun et al., "Simple and Efficient Construction of Static Single Assignment Form": a variable is looked for in the block, then in its predecessors,
-//! with a phi where they are several.
+//! Braun et al., "Simple and Efficient Construction of Static Single Assignment Form": a variable is looked up in the block, then in its predecessors,
+//! with a phi where a block has several.
 
-use crate::ir::{Block, Definition, Inst, NewInst, Operand, Program, Pseudo, RegClass, Temp};
+use crate::ir::{Block, Definition, NewInst, Operand, Program, Pseudo, RegClass, Temp};
 use std::collections::HashMap;
 use unwedge_base::entity::Entity;
 
@@ -35,8 +35,28 @@ impl LinearVar {
         }
     }
 
-    /// What a block finds. Chains of blocks are followed in a loop: there may be many.
+    /// What a block finds. Blocks are followed in a loop, not by recursion: there may be many.
     pub(crate) fn at_start(&mut self, program: &mut Program, block: Block) -> Operand {
+        let mut open = Vec::new();
+        let value = self.look_up(program, block, &mut open);
+        while let Some((block, temp)) = open.pop() {
+            let preds = program.blocks[block].linear_preds.clone();
+            let mut operands = Vec::with_capacity(preds.len());
+            for pred in preds {
+                let operand = match self.ends.get(&pred) {
+                    Some(value) => *value,
+                    None => self.look_up(program, pred, &mut open),
+                };
+                operands.push(operand);
+            }
+            let definitions = [Definition::temp(temp, self.class)];
+            program.insert(block, 0, &NewInst::pseudo(Pseudo::LinearPhi, &definitions, &operands));
+        }
+        value
+    }
+
+    /// The value at the start of a block. `open` gets the blocks that need a phi, with its result.
+    fn look_up(&mut self, program: &mut Program, block: Block, open: &mut Vec<(Block, Temp)>) -> Operand {
         let mut passed = Vec::new();
         let mut at = block;
         let value = loop {
@@ -54,7 +74,7 @@ impl LinearVar {
                     let temp = program.make_temp(self.class);
                     let value = Operand::temp(temp, self.class);
                     self.starts.insert(at, value);
-                    self.fill(program, at, temp);
+                    open.push((at, temp));
                     break value;
                 }
             }
@@ -64,26 +84,6 @@ impl LinearVar {
         }
         value
     }
-
-    fn fill(&mut self, program: &mut Program, block: Block, temp: Temp) {
-        let preds = program.blocks[block].linear_preds.clone();
-        let operands: Vec<Operand> = preds.into_iter().map(|pred| self.at_end(program, pred)).collect();
-        let definitions = [Definition::temp(temp, self.class)];
-        let inst = program.make_inst(&NewInst::pseudo(Pseudo::LinearPhi, &definitions, &operands));
-        program.blocks[block].insts.insert(0, inst);
-    }
-}
-
-/// How many phis a block starts with.
-pub(crate) fn phi_count(program: &Program, block: Block) -> usize {
-    program.blocks[block].insts.iter().take_while(|inst| program.op(**inst).is_phi()).count()
-}
-
-/// The number of the instruction that ends the logical part of a block; of one without, the branch.
-pub(crate) fn logical_end(program: &Program, block: Block) -> usize {
-    let insts = &program.blocks[block].insts;
-    let end = insts.iter().rposition(|inst| program.op(*inst).is(Pseudo::LogicalEnd));
-    end.unwrap_or(insts.len().saturating_sub(1))
 }
 
 /// Dominators of the linear flow.
@@ -129,7 +129,7 @@ impl LinearDominators {
         LinearDominators { parents, numbers }
     }
 
-    /// Whether every way of the wave to a block passes another.
+    /// Whether every path of the wave to a block passes another.
     pub(crate) fn dominates(&self, by: Block, block: Block) -> bool {
         let (by, mut at) = (self.numbers[by.index()], self.numbers[block.index()]);
         if by == UNREACHED || at == UNREACHED {
@@ -175,11 +175,4 @@ fn postorder(program: &Program) -> Vec<Block> {
         }
     }
     order
-}
-
-/// An instruction that is put before another one of its block.
-pub(crate) fn insert(program: &mut Program, block: Block, at: usize, new: &NewInst) -> Inst {
-    let inst = program.make_inst(new);
-    program.blocks[block].insts.insert(at, inst);
-    inst
 }

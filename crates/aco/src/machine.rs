@@ -3,6 +3,7 @@
 //! Takes `Lowered`, and makes each instruction one of [`unwedge_isa::amdgcn::Inst`] in its shortest form. Labels are numbers of blocks. The phases after
 //! it work on what the hardware executes. Never: words.
 
+use crate::assemble::with_offset;
 use crate::error::FinishError;
 use crate::ir::shape::{self, Variants};
 use crate::ir::{Inst, Op, Operand, Program, Source};
@@ -15,11 +16,11 @@ use unwedge_isa::amdgcn::{self, Gpu, Opcode, Reg, codec};
 pub struct MachineInst {
     /// The instruction.
     pub inst: amdgcn::Inst,
-    /// That of the program it comes from; `None` of those that later phases insert.
+    /// The instruction of the program that it comes from; `None` if a later phase inserted it.
     pub from: Option<Inst>,
 }
 
-/// A block of them.
+/// A block of machine instructions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MachineBlock {
     /// In order.
@@ -43,7 +44,7 @@ pub struct MachineProgram {
 ///
 /// # Errors
 ///
-/// [`FinishError::Encode`] and [`FinishError::NoForm`] for what the GPU cannot say.
+/// [`FinishError::Encode`] and [`FinishError::NoForm`] for what the GPU cannot encode.
 pub fn from_program(program: &Program, variants: &Variants) -> Result<MachineProgram, FinishError> {
     let mut blocks = Vec::with_capacity(program.blocks.len());
     for data in program.blocks.values() {
@@ -77,23 +78,13 @@ fn machine_inst(program: &Program, variants: &Variants, inst: Inst) -> Result<am
     let mut failed = FinishError::NoForm { inst, name: opcode.name() };
     for number in forms.iter().filter_map(|form| variants.number(opcode, *form)) {
         let Some(made) = with_variant(program, inst, number) else { continue };
-        match codec::encode(&labels_at_rest(&made), &program.gpu) {
+        // Labels are numbers of blocks, which may not fit the field of an offset.
+        match codec::encode(&with_offset(&made, 0), &program.gpu) {
             Ok(_) => return Ok(made),
             Err(source) => failed = FinishError::Encode { inst, name: opcode.name(), source },
         }
     }
     Err(failed)
-}
-
-/// With labels that fit: they are numbers of blocks until code is laid out.
-fn labels_at_rest(inst: &amdgcn::Inst) -> amdgcn::Inst {
-    let mut rest = *inst;
-    for (at, (slot, _)) in inst.written().enumerate() {
-        if slot.class == Class::Label {
-            rest.operands[at] = amdgcn::Operand::Imm(0);
-        }
-    }
-    rest
 }
 
 /// The instruction in one form, if that has all modifiers.
@@ -112,13 +103,13 @@ fn with_variant(program: &Program, inst: Inst, number: u16) -> Option<amdgcn::In
     let mut read = shape::operands(variant);
     for operand in operands {
         let Some(slot) = read.next() else {
-            // A register that LDS instructions read beside what their row says.
+            // LDS instructions also read `m0`, which their row does not have.
             let implied = operand.reg == Some(crate::ir::PhysReg::M0);
             if implied { break } else { return None }
         };
         let at = place(slot)?;
         if at < written {
-            made.operands[at] = machine_operand(program, &variant.slots[at], operand, &mut made.mods)?;
+            made.operands[at] = machine_operand(&program.gpu, &variant.slots[at], operand)?;
         }
     }
     for slot in read {
@@ -149,15 +140,9 @@ fn absent(slot: &OperandSlot) -> Option<amdgcn::Operand> {
     }
 }
 
-fn machine_operand(
-    program: &Program,
-    slot: &OperandSlot,
-    operand: &Operand,
-    mods: &mut amdgcn::Mods,
-) -> Option<amdgcn::Operand> {
-    let gpu = &program.gpu;
+fn machine_operand(gpu: &Gpu, slot: &OperandSlot, operand: &Operand) -> Option<amdgcn::Operand> {
     match operand.source {
-        Source::Const(bits) => constant(gpu, slot, bits, mods),
+        Source::Const(bits) => constant(gpu, slot, bits),
         Source::Undef => Some(undefined(slot, operand)),
         Source::Temp(_) | Source::Fixed => {
             Some(amdgcn::Operand::reg(operand.reg?.reg(), operand.class.dwords()))
@@ -183,7 +168,7 @@ fn undefined(slot: &OperandSlot, operand: &Operand) -> amdgcn::Operand {
     }
 }
 
-fn constant(gpu: &Gpu, slot: &OperandSlot, bits: u64, mods: &mut amdgcn::Mods) -> Option<amdgcn::Operand> {
+fn constant(gpu: &Gpu, slot: &OperandSlot, bits: u64) -> Option<amdgcn::Operand> {
     use amdgcn::Operand as Machine;
     let number = bits as u32 as i32;
     Some(match slot.class {
@@ -205,7 +190,7 @@ fn constant(gpu: &Gpu, slot: &OperandSlot, bits: u64, mods: &mut amdgcn::Mods) -
         | Class::InterpSlot
         | Class::ExpTarget => Machine::Imm(number),
         Class::Imm32 => Machine::Literal(number as u32),
-        Class::SmemOffset => smem_offset(gpu, number, mods)?,
+        Class::SmemOffset => smem_offset(gpu, number)?,
         Class::BufferOffset if gpu.generation() >= Gfx::Gfx12 && bits == 0 => Machine::reg(Reg::NULL, 1),
         _ => match inline(gpu, slot.ty, bits) {
             Some(code) => Machine::Inline(code),
@@ -216,7 +201,7 @@ fn constant(gpu: &Gpu, slot: &OperandSlot, bits: u64, mods: &mut amdgcn::Mods) -
 }
 
 /// The offset of scalar memory, in bytes; gfx6 and gfx7 count dwords.
-fn smem_offset(gpu: &Gpu, bytes: i32, _mods: &mut amdgcn::Mods) -> Option<amdgcn::Operand> {
+fn smem_offset(gpu: &Gpu, bytes: i32) -> Option<amdgcn::Operand> {
     if gpu.generation() >= Gfx::Gfx8 {
         return Some(amdgcn::Operand::Imm(bytes));
     }
@@ -267,7 +252,7 @@ pub fn inline(gpu: &Gpu, ty: Type, bits: u64) -> Option<u8> {
     at.map(|at| 240 + at as u8)
 }
 
-/// An instruction of the machine alone, with operands in the order they are written.
+/// An instruction that later phases insert, with operands in the order they are written.
 pub(crate) fn plain(opcode: Opcode, operands: &[amdgcn::Operand], gpu: &Gpu) -> Option<MachineInst> {
     let number = (0..).zip(amdgcn::tables::variants()).find_map(|(number, variant)| {
         let row = amdgcn::tables::rows().get(usize::from(variant.row))?;

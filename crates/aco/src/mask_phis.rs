@@ -1,11 +1,12 @@
 //! Lowers phis of lane masks, and makes uniform values SSA along the linear flow: takes a program that is
-//! [`Progress::Selected`](crate::ir::Progress::Selected); afterwards there is no `p_mask_phi`, and scalar registers are defined on every way of the wave to where they are read.
+//! [`Progress::Selected`](crate::ir::Progress::Selected); leaves it without `p_mask_phi`, and with scalar registers defined on every path of the wave to where they are read.
 //!
-//! A lane has the bit of the predecessor that it came from. So each predecessor writes the bits of its lanes over those that are there already, along the way of
-//! the wave.
+//! A lane has the bit of the predecessor that it came from. So each predecessor, in the order of the wave, writes the bits of its lanes over those of the
+//! ones before it.
 
 use crate::ir::{Block, Definition, Inst, NewInst, Operand, PhysReg, Program, Pseudo, Source, Temp};
-use crate::linear_ssa::{LinearDominators, LinearVar, insert, logical_end};
+use crate::linear_ssa::{LinearDominators, LinearVar};
+use crate::live::phi_preds;
 use unwedge_base::entity::{Entity, SecondaryMap};
 use unwedge_isa::amdgcn::Opcode;
 
@@ -48,8 +49,8 @@ fn lower(program: &mut Program, block: Block, phi: Inst) {
     }
     let value = var.at_start(program, block);
     let definitions = [Definition::temp(result, class)];
-    let at = crate::linear_ssa::phi_count(program, block);
-    insert(program, block, at, &NewInst::pseudo(Pseudo::ParallelCopy, &definitions, &[value]));
+    let at = program.phi_count(block);
+    program.insert(block, at, &NewInst::pseudo(Pseudo::ParallelCopy, &definitions, &[value]));
 }
 
 /// The bits of active lanes from `operand`, the others as they were.
@@ -60,13 +61,13 @@ fn write_bits(program: &mut Program, block: Block, before: Operand, operand: Ope
     let exec = Operand::reg(PhysReg::EXEC, class);
     let scc = Definition::reg(PhysReg::SCC, crate::ir::RegClass::S1);
     let result = Definition::temp(temp, class);
-    let mut at = logical_end(program, block);
+    let mut at = program.logical_end(block);
     if before.is_undef() {
-        insert(program, block, at, &NewInst::pseudo(Pseudo::ParallelCopy, &[result], &[operand]));
+        program.insert(block, at, &NewInst::pseudo(Pseudo::ParallelCopy, &[result], &[operand]));
         return;
     }
     let mut add = |program: &mut Program, opcode, definition, operands: [Operand; 2]| {
-        insert(program, block, at, &NewInst::hw(opcode, &[definition, scc], &operands));
+        program.insert(block, at, &NewInst::hw(opcode, &[definition, scc], &operands));
         at += 1;
     };
     let kept = pick(Opcode::s_andn2_b32, Opcode::s_andn2_b64);
@@ -122,10 +123,9 @@ fn repair(program: &mut Program) {
             let op = program.op(inst);
             for (number, operand) in program.operands(inst).iter().enumerate() {
                 let Some(temp) = operand.as_temp().filter(|_| operand.class.is_linear()) else { continue };
-                let from = match op {
-                    crate::ir::Op::Pseudo(Pseudo::LinearPhi) => data.linear_preds.get(number).copied(),
-                    _ if op.is_phi() => data.logical_preds.get(number).copied(),
-                    _ => Some(block),
+                let from = match phi_preds(program, block, op) {
+                    Some(preds) => preds.get(number).copied(),
+                    None => Some(block),
                 };
                 let (Some(from), Some(defined)) = (from, places[temp]) else { continue };
                 if defined != from && !dominators.dominates(defined, from) {

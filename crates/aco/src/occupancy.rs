@@ -9,7 +9,7 @@ use unwedge_isa::amdgcn::{Gfx, Gpu};
 struct SimdRegisters {
     vgprs: u16,
     vgpr_granule: u16,
-    /// `None`: scalar registers do not limit.
+    /// How many scalar registers there are, and their granule; `None`: they do not limit.
     sgprs: Option<(u16, u16)>,
     waves: u16,
 }

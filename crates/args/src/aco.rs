@@ -17,7 +17,7 @@ pub struct Aco {
 pub enum AcoCommand {
     /// Compile a compute shader to machine code
     #[command(
-        after_help = "Exit status 4: something of the shader is not compiled yet, and standard error says what.\n\n\
+        after_help = "Exit status 4: the shader uses something that is not compiled yet, which standard error names.\n\n\
         Examples:\n  unwedge aco compile --gpu gfx1030 shader.spv\n  \
         unwedge aco compile --gpu gfx1030 --features +wavefrontsize64 --stats shader.spv\n  \
         unwedge aco compile --gpu gfx1100 --emit object -o shader.o shader.spv"

@@ -1,4 +1,4 @@
-//! Shaders compiled for AMD GPUs: the code in the form that is asked for, statistics, the program after a phase.
+//! Shaders compiled for AMD GPUs: code in three forms, statistics, the program after a phase.
 
 use crate::asm::AsmError;
 use crate::asm::amd::{Emit, assemble};
@@ -21,13 +21,13 @@ pub enum CodeForm {
     Object,
 }
 
-/// Why a shader is not shown as code.
+/// Why compiled code, or the program after a phase, is not shown.
 #[derive(Debug, thiserror::Error)]
 pub enum CompileViewError {
-    /// It is not compiled.
+    /// The shader is not compiled.
     #[error(transparent)]
     Compile(#[from] CompileError),
-    /// The code does not assemble again.
+    /// The assembly does not become an object.
     #[error(transparent)]
     Assemble(#[from] AsmError),
     /// No phase has the name.
@@ -55,7 +55,7 @@ impl CompileView {
     ///
     /// What is not compiled.
     pub fn of(shader: &mut Shader, gpu: Gpu) -> Result<CompileView, CompileViewError> {
-        let invocations = invocations(shader);
+        let invocations = shader.info.invocations();
         let compiled = unwedge_aco::compile(shader, &Options::new(gpu))?;
         Ok(CompileView { compiled, gpu, invocations })
     }
@@ -89,15 +89,11 @@ impl fmt::Display for CompileView {
     }
 }
 
-fn invocations(shader: &Shader) -> u32 {
-    shader.info.workgroup_size.iter().fold(1, |all, size| all.saturating_mul(*size))
-}
-
-/// The program after a phase.
+/// The program after a phase, as text.
 ///
 /// # Errors
 ///
-/// An unknown phase, or what is not compiled before that phase is done.
+/// An unknown phase, or what keeps the shader from being compiled up to that phase.
 pub fn print_after(shader: &mut Shader, gpu: Gpu, phase: &str) -> Result<String, CompileViewError> {
     if !phases().any(|known| known == phase) {
         return Err(CompileViewError::Phase(phase.to_owned()));

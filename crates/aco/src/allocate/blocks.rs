@@ -19,11 +19,11 @@ struct Arrival {
     original: Temp,
     name: Temp,
     class: RegClass,
-    /// Where it is on some way.
+    /// Where it is on some path.
     regs: Vec<PhysReg>,
     /// The phi of the program that defines it.
     phi: Option<Inst>,
-    /// Nobody reads it.
+    /// It is not read.
     dead: bool,
 }
 
@@ -134,7 +134,7 @@ impl Allocator<'_> {
         self.program.make_inst(&NewInst::pseudo(pseudo, &[definition], &operands))
     }
 
-    /// Places arrivals where they are on some way, or anywhere.
+    /// Places arrivals where they are on some path, or anywhere.
     fn seat(&mut self, arrivals: &[Arrival]) -> Option<Vec<RegSpan>> {
         let mut places = vec![None; arrivals.len()];
         for (arrival, place) in arrivals.iter().zip(&mut places) {
@@ -148,8 +148,7 @@ impl Allocator<'_> {
         }
         for (arrival, place) in arrivals.iter().zip(&mut places) {
             if place.is_none() {
-                let (from, to) = self.range(arrival.class);
-                let span = self.first_free(arrival.class, from, to)?;
+                let span = self.first_free(arrival.class)?;
                 self.file.put(span, arrival.original);
                 *place = Some(span);
             }
@@ -157,7 +156,7 @@ impl Allocator<'_> {
         places.into_iter().collect()
     }
 
-    /// Whether registers that a value has on some way may be its own here.
+    /// Whether a value may keep the registers that it has on some path.
     fn fits(&self, span: RegSpan, arrival: &Arrival) -> bool {
         let (from, to) = self.range(arrival.class);
         let special = arrival.phi.is_none() && arrival.class.is_sgpr() && span.first >= to;
@@ -165,10 +164,8 @@ impl Allocator<'_> {
             || span.first >= from && span.end() <= to && span.first.is_multiple_of(alignment(arrival.class))
     }
 
-    fn first_free(&self, class: RegClass, from: u16, to: u16) -> Option<RegSpan> {
-        let count = u16::from(class.dwords());
-        let starts = (from..to.saturating_sub(count - 1)).step_by(alignment(class).into());
-        starts.map(|first| RegSpan { first, count }).find(|span| self.file.is_free(*span))
+    fn first_free(&self, class: RegClass) -> Option<RegSpan> {
+        self.windows(class).find(|span| self.file.is_free(*span))
     }
 
     /// Places everything, what needs the most room first.
@@ -180,9 +177,7 @@ impl Allocator<'_> {
         let mut places = vec![RegSpan { first: 0, count: 0 }; arrivals.len()];
         for at in order {
             let arrival = &arrivals[at];
-            let (from, to) = self.range(arrival.class);
-            let span =
-                self.first_free(arrival.class, from, to).ok_or_else(|| self.exhausted(arrival.class))?;
+            let span = self.first_free(arrival.class).ok_or_else(|| self.exhausted(arrival.class))?;
             self.file.put(span, arrival.original);
             places[at] = span;
         }

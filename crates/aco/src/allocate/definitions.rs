@@ -53,7 +53,7 @@ impl Allocator<'_> {
                 }
             }
         }
-        self.undefined(work, &open);
+        place_undefined(work);
         Ok(())
     }
 
@@ -68,17 +68,8 @@ impl Allocator<'_> {
             let span = span.ok_or_else(|| self.exhausted(class))?;
             self.set(work, *at, span);
         }
-        self.undefined(work, open);
+        place_undefined(work);
         Ok(())
-    }
-
-    /// Operands without value that are tied to a definition are in its register.
-    fn undefined(&mut self, work: &mut Work, _open: &[usize]) {
-        for (definition, operand) in work.bound.tied.clone() {
-            if work.operands[operand].is_undef() {
-                work.operands[operand].reg = work.definitions[definition].reg;
-            }
-        }
     }
 
     fn set(&mut self, work: &mut Work, at: usize, span: RegSpan) {
@@ -100,7 +91,8 @@ impl Allocator<'_> {
         self.windows(class).find(|span| self.is_open(work, *span))
     }
 
-    fn windows(&self, class: RegClass) -> impl Iterator<Item = RegSpan> + use<> {
+    /// All places where a class may be, the first ones first.
+    pub(super) fn windows(&self, class: RegClass) -> impl Iterator<Item = RegSpan> + use<> {
         let (from, to) = self.range(class);
         let count = u16::from(class.dwords());
         (from..to.saturating_sub(count - 1))
@@ -347,5 +339,14 @@ impl Allocator<'_> {
             self.set(work, at, span);
         }
         Ok(())
+    }
+}
+
+/// Puts undefined operands that are tied to a definition in its register.
+fn place_undefined(work: &mut Work) {
+    for (definition, operand) in work.bound.tied.clone() {
+        if work.operands[operand].is_undef() {
+            work.operands[operand].reg = work.definitions[definition].reg;
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Where temporaries would best be: with what they are copied to and from.
+//! Preferred registers of temporaries: those of what they are copied to and from.
 
 use crate::ir::shape::Variants;
 use crate::ir::{Bound, Inst, Op, PhysReg, Program, Pseudo, Temp};

@@ -1,10 +1,10 @@
 //! One instruction: its operands go where it needs them, its definitions get registers, and copies before it make both possible.
 //!
 //! Two moments count. When copies have been made, everything that is alive and all operands are in registers; when definitions are written,
-//! operands that die here no longer are. So a definition may take the register of such an operand, and a value that moves may not.
+//! operands that die here are not. So a definition may take the register of such an operand, and a value that moves may not.
 
 use super::Allocator;
-use super::file::{RegSpan, alignment};
+use super::file::RegSpan;
 use crate::error::FinishError;
 use crate::ir::{
     Bound, Definition, Inst, NewInst, Op, Operand, Payload, PhysReg, Program, Pseudo, RegClass, Source, Temp,
@@ -36,13 +36,13 @@ pub(super) struct Work {
     pub reserved: Vec<RegSpan>,
 }
 
-/// Registers that the lowering of a pseudo instruction overwrites.
+/// Whether the lowering of a pseudo instruction overwrites `scc`.
 fn clobbers_scc(program: &Program, inst: Inst) -> bool {
     let scalar = program.definitions(inst).iter().any(|definition| definition.class.is_sgpr());
     matches!(program.op(inst), Op::Pseudo(Pseudo::Extract | Pseudo::Insert)) && scalar
 }
 
-/// Whether a register is one that nobody allocates.
+/// Whether a register is not allocated.
 fn is_exempt(reg: PhysReg) -> bool {
     let reg = reg.reg();
     matches!(reg, Reg::EXEC | Reg::EXEC_HI | Reg::NULL)
@@ -170,7 +170,7 @@ impl Allocator<'_> {
         Ok(())
     }
 
-    /// What an instruction of the hardware reads in `scc` without asking for it goes to another register.
+    /// Moves operands out of `scc` that an instruction of the hardware cannot read there.
     fn readable(&mut self, work: &mut Work) -> Result<(), FinishError> {
         if !matches!(self.program.op(work.inst), Op::Hw(_)) {
             return Ok(());
@@ -185,7 +185,7 @@ impl Allocator<'_> {
         Ok(())
     }
 
-    /// Operands that are overwritten: a copy, if they live on or are no registers.
+    /// Copies operands that the instruction overwrites, if they live on or are constants.
     fn tied_operands(&mut self, work: &mut Work) -> Result<(), FinishError> {
         for (_, at) in work.bound.tied.clone() {
             let Some(&operand) = work.operands.get(at) else { continue };
@@ -210,7 +210,7 @@ impl Allocator<'_> {
     fn copy(&mut self, work: &mut Work, at: usize, span: RegSpan) {
         let mut from = work.operands[at];
         from.reg = from.as_temp().and_then(|name| self.regs[name.index()]);
-        // What another of these copies makes is copied from where that comes from.
+        // The source may be the result of another of these copies; then it is copied from the source of that one.
         if let Some(earlier) = work.copies.iter().find(|earlier| Some(earlier.to) == from.as_temp()) {
             from = Operand { class: from.class, ..earlier.from };
         }
@@ -233,7 +233,7 @@ impl Allocator<'_> {
         if span.reg().reg().is_vgpr() { RegClass::vgpr(count) } else { RegClass::sgpr(count) }
     }
 
-    /// Moves what is in the way of some registers, and is alive when the instruction reads or writes.
+    /// Moves what is in some registers, and is alive when the instruction reads or writes.
     pub(super) fn clear(&mut self, work: &mut Work, span: RegSpan) -> Result<(), FinishError> {
         for name in self.file.held(span) {
             if !work.dying.contains(&name) {
@@ -255,10 +255,7 @@ impl Allocator<'_> {
 
     /// Registers that are free before the instruction, and stay so.
     pub(super) fn free_for_move(&self, work: &Work, class: RegClass) -> Option<RegSpan> {
-        let (from, to) = self.range(class);
-        let count = u16::from(class.dwords());
-        let starts = (from..to.saturating_sub(count - 1)).step_by(alignment(class).into());
-        starts.map(|first| RegSpan { first, count }).find(|span| {
+        self.windows(class).find(|span| {
             self.file.is_free(*span)
                 && !work.taken.iter().chain(&work.reserved).any(|other| other.meets(*span))
         })

@@ -2,7 +2,7 @@
 //!
 //! Takes a program that [`crate::edges`] has prepared, with its [`Liveness`]. Guarantees `Allocated`: every operand and definition has a
 //! register, a temporary has one register in all its life, and a `p_parallelcopy` gives a value that has to move a new name. Where
-//! ways meet on which a value has different names, a phi unites them.
+//! paths join on which a value has different names, a phi unites them.
 //!
 //! Blocks are taken in the order of the code. A vector that finds no room moves what is in the way; if that does not help, all values of its bank
 //! are laid out anew. Temporaries that end within a register have it to themselves. Never: spills.
@@ -53,11 +53,11 @@ struct Allocator<'a> {
     block: Block,
 }
 
-/// Gives every temporary a register, and says how many are used.
+/// Gives every temporary a register, and returns how many are used.
 ///
 /// # Errors
 ///
-/// [`FinishError::Registers`] if they do not suffice, [`FinishError::Invalid`] for a program that is not strict SSA.
+/// [`FinishError::Registers`] if there are not enough, [`FinishError::Invalid`] for a program that is not strict SSA.
 pub fn allocate(
     program: &mut Program,
     live: &Liveness,

@@ -1,10 +1,10 @@
-//! Phis that allocation made and that unite one name with itself are taken out again.
+//! Removes phis that allocation made, and that turn out to unite a name with itself.
 
 use super::blocks::NameUnion;
 use crate::ir::{Program, Temp};
 use std::collections::HashMap;
 
-/// Removes phis that no way needs.
+/// Removes them, and renames their results.
 pub(super) fn remove_trivial(program: &mut Program, unions: &[NameUnion]) {
     let mut names: HashMap<Temp, Temp> = HashMap::new();
     let resolve = |names: &HashMap<Temp, Temp>, mut temp: Temp| {

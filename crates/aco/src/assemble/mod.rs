@@ -51,7 +51,8 @@ pub(crate) fn target(inst: &Inst) -> Option<usize> {
     })
 }
 
-fn with_offset(inst: &Inst, offset: i64) -> Inst {
+/// The instruction with an offset for its label.
+pub(crate) fn with_offset(inst: &Inst, offset: i64) -> Inst {
     let mut made = *inst;
     for (at, (slot, _)) in inst.written().enumerate() {
         if slot.class == Class::Label {

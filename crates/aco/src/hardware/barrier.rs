@@ -1,6 +1,6 @@
 //! Barriers: waits for memory, the barrier of the workgroup, invalidation of caches.
 //!
-//! Waits are for all of each counter; the phase that inserts waits drops those for which nothing is under way.
+//! Every counter is waited for until it is 0; the phase that inserts waits drops those for which nothing is pending.
 
 use super::Emitter;
 use crate::error::FinishError;
@@ -16,7 +16,7 @@ const SCOPE_DEVICE: i32 = 2;
 impl Emitter<'_> {
     pub(super) fn barrier(&mut self) -> Result<(), FinishError> {
         let Payload::Barrier(info) = self.program.payload(self.inst) else {
-            return Err(self.not_done("without what it orders"));
+            return Err(self.not_done("without a payload"));
         };
         let wide = matches!(info.memory, Scope::Workgroup | Scope::QueueFamily | Scope::Device);
         let orders = wide && !info.kinds.is_empty();

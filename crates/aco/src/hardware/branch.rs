@@ -29,7 +29,7 @@ impl Emitter<'_> {
                 self.hw(opcode, &[], &[label(target), Operand::reg(reg, class)]);
                 self.jump(through, following);
             }
-            _ => return Err(self.not_done("a branch with as many successors")),
+            _ => return Err(self.not_done("a branch with this number of successors")),
         }
         Ok(())
     }

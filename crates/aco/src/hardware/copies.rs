@@ -1,7 +1,7 @@
-//! Copies of registers that happen all at once, one after the other.
+//! Copies that happen all at once become moves in an order that keeps every value.
 //!
-//! A copy whose target nobody reads any more is made; what is left are cycles. A cycle of scalar registers goes through a free register, or is swapped by
-//! exclusive or where `scc` is empty; one of vector registers is swapped.
+//! Copies to registers that no other copy reads come first; what is left are cycles. A cycle of scalar registers goes through a free register, or is
+//! swapped by exclusive or if `scc` is free; vector registers are swapped.
 
 use super::{Emitter, dword, phys, sgpr_to, vgpr_to};
 use crate::error::FinishError;
@@ -39,10 +39,9 @@ impl DwordCopy {
 pub(super) fn lower(
     emitter: &mut Emitter<'_>,
     mut copies: Vec<DwordCopy>,
-    free: Option<u16>,
+    mut free: Option<u16>,
     scc: bool,
 ) -> Result<(), FinishError> {
-    let mut free = free;
     let touches_scc =
         copies.iter().any(|copy| copy.to == Reg::SCC.0 || copy.source_reg() == Some(Reg::SCC.0));
     let scc = scc || touches_scc;
@@ -51,7 +50,7 @@ pub(super) fn lower(
         let read = |copies: &[DwordCopy], reg: u16| copies.iter().any(|copy| copy.source_reg() == Some(reg));
         let ready = (0..copies.len())
             .filter(|at| !read(&copies, copies[*at].to))
-            // Constants keep nobody waiting.
+            // Constants last, as no other copy waits for them.
             .min_by_key(|at| matches!(copies[*at].from, CopySource::Const(_)));
         if let Some(at) = ready {
             let copy = copies[at];
@@ -82,14 +81,8 @@ pub(super) fn lower(
                 for other in copies.iter_mut().filter(|other| other.source_reg() == Some(saved)) {
                     other.from = CopySource::Reg(reg);
                 }
-                free = None;
-                if copies.iter().filter(|other| other.source_reg() == Some(reg)).count() == 0 {
-                    free = Some(reg);
-                }
                 drain_cycle(emitter, &mut copies, saved);
-                if !copies.iter().any(|other| other.source_reg() == Some(reg)) {
-                    free = Some(reg);
-                }
+                free = (!copies.iter().any(|other| other.source_reg() == Some(reg))).then_some(reg);
                 continue;
             }
             (None, Some(_)) if !scc => swap_scalar(emitter, copy.to, from),
@@ -127,7 +120,7 @@ fn exchange(copies: &mut Vec<DwordCopy>, to: u16, from: u16) {
     }
 }
 
-/// The copy that can be made together with another one by one instruction.
+/// The copy that one instruction of 64 bits can make together with another one.
 fn pair(copies: &[DwordCopy], at: usize) -> Option<usize> {
     let copy = copies[at];
     if Reg(copy.to).is_vgpr() || copy.to > Reg::EXEC_HI.0 || copy.to == Reg::M0.0 {

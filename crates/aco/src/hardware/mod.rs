@@ -136,7 +136,7 @@ impl Emitter<'_> {
             | Pseudo::DemoteToHelper
             | Pseudo::DiscardIf
             | Pseudo::IsHelper
-            | Pseudo::ExitEarlyIf => Err(self.not_done("no form of it")),
+            | Pseudo::ExitEarlyIf => Err(self.not_done("in any form")),
         }
     }
 
@@ -163,7 +163,7 @@ impl Emitter<'_> {
         reg.map(|reg| (reg, operand.class)).ok_or_else(|| self.not_done("an operand without register"))
     }
 
-    /// Adds the copies of a value register by register; nothing of what is undefined.
+    /// Adds the copies of a value register by register; undefined values are not copied.
     fn value_copies(&self, to: PhysReg, class: RegClass, from: &Operand, copies: &mut Vec<DwordCopy>) {
         let first = (to.index() / 4) as u16;
         for at in 0..u16::from(class.dwords()) {
@@ -192,7 +192,7 @@ impl Emitter<'_> {
     fn copy(&mut self, copies: Vec<DwordCopy>) -> Result<(), FinishError> {
         let (free, scc) = match self.program.payload(self.inst) {
             Payload::Copy(free, scc) => (free, scc),
-            // Nothing is known to be free, or `scc` to be empty.
+            // It is not known that a register or `scc` is free.
             _ => (None, true),
         };
         copies::lower(self, copies, free.map(|reg| (reg.index() / 4) as u16), scc)

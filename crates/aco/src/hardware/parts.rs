@@ -1,7 +1,7 @@
 //! Vectors and parts of registers: create, split and extract vectors, bits of a register.
 //!
-//! What is made of whole registers is a copy. A register that is put together of parts gets them lowest first: each next part is shifted in
-//! from above, which every generation has an instruction for.
+//! Whole registers are copied. A register that is assembled from parts gets the lowest part first; each further part is shifted in from above, for
+//! which every generation has an instruction.
 
 use super::copies::DwordCopy;
 use super::{Emitter, dword, vgpr_to};
@@ -36,7 +36,7 @@ impl Emitter<'_> {
         if class.is_sgpr() {
             return Err(self.not_done("parts of scalar registers"));
         }
-        // Operands outlive the result: they share no register.
+        // Operands are killed late, so the result does not share a register with them.
         for at in 0..u16::from(class.dwords()) {
             let parts = self.parts_of(&operands, at * 4)?;
             self.assemble((to.index() / 4) as u16 + at, &parts)?;
@@ -164,7 +164,8 @@ impl Emitter<'_> {
         self.copy(copies)
     }
 
-    /// Bytes of a vector from one on. Whole registers are added to the copies; others are shifted out at once, and share no register.
+    /// Bytes of a vector from one on. Whole registers are added to the copies; other bytes are shifted out immediately, as they do not share a register
+    /// with the vector.
     fn extract_part(
         &mut self,
         vector: &Operand,

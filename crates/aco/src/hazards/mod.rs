@@ -1,9 +1,9 @@
-//! Hazards: what hardware does not hold back by itself is held back by NOPs, waits of the ALUs and scalar moves.
+//! Hazards: inserts NOPs, waits of the ALUs and scalar moves where the hardware does not wait by itself.
 //!
 //! Takes a machine program with its waits. Guarantees that no rule of `data/amd/check/rules.txt` is broken that instructions of this compiler can
-//! break. Distances and cures are those of the rules; where sources differ, the cure is there. Where ways meet, what any of them left open is.
+//! break. Distances and cures are those of the rules; where sources differ, the cure is inserted. Where paths join, what is open on any of them is open.
 //!
-//! One file for each group of generations. The checker shares no code with this. Not handled, as nothing here makes such code: images with lists of
+//! Each group of generations has a file. The checker shares no code with this. Not handled, because this compiler does not emit them: images with lists of
 //! addresses, interpolation, `lds_direct`, matrices, `v_cmpx` before `v_permlane`, stores of scalar memory.
 
 mod facts;
@@ -17,9 +17,9 @@ use unwedge_isa::amdgcn::{Gfx, Gpu, Opcode, Operand, Reg};
 
 /// What may be open at a place of the code.
 trait OpenHazards: Clone + Default {
-    /// Takes in what is open on another way; whether that is more.
+    /// Adds what is open on another path, and returns whether that changed anything.
     fn join(&mut self, other: &Self) -> bool;
-    /// Takes an instruction, and gives what must come before it.
+    /// Takes an instruction, and returns what must come before it.
     fn step(&mut self, facts: &InstFacts, gpu: &Gpu) -> Vec<Cure>;
 }
 
@@ -39,7 +39,7 @@ enum Cure {
 /// Inserts what hazards need.
 pub fn insert(program: &mut MachineProgram) {
     match program.gpu.generation() {
-        // There is no program for a GPU of CDNA, whose matrix instructions have rules of their own.
+        // GPUs of CDNA, whose matrix instructions have rules of their own, were rejected before.
         generation if generation < Gfx::Gfx10 => run::<states::WaitStates>(program),
         Gfx::Gfx10 => run::<late::LateReads>(program),
         Gfx::Gfx10_3 => {}

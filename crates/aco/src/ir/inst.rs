@@ -134,7 +134,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Memory that nobody changes.
+    /// Memory that is constant while the program runs.
     pub const CONSTANT: Memory =
         Memory { kinds: MemoryKinds::NONE, access: Access::READONLY, private: false };
 }
@@ -143,7 +143,7 @@ impl Memory {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct List {
     pub(super) start: u32,
-    pub(super) len: u16,
+    pub(super) len: u32,
 }
 
 /// An instruction.

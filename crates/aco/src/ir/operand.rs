@@ -13,7 +13,7 @@ pub enum Source {
     Const(u64),
     /// Any bits.
     Undef,
-    /// What a register holds that no temporary stands for, as `exec`.
+    /// The value of a register that is not a temporary, as `exec`.
     Fixed,
 }
 
@@ -109,7 +109,7 @@ impl Operand {
 /// A definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Definition {
-    /// The temporary; `None` where a register is written that nobody reads as a temporary, as `exec`.
+    /// The temporary; `None` if a register is written that is not one, as `exec`.
     pub temp: Option<Temp>,
     /// Its class.
     pub class: RegClass,

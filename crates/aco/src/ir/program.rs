@@ -6,7 +6,7 @@
 
 use super::class::RegClass;
 use super::entities::{Block, Construct, Inst, Temp};
-use super::inst::{InstData, List, NewInst, Op, Payload};
+use super::inst::{InstData, List, NewInst, Op, Payload, Pseudo};
 use super::operand::{Definition, Operand};
 use std::ops::{Index, IndexMut};
 use unwedge_base::entity::PrimaryMap;
@@ -15,17 +15,15 @@ use unwedge_isa::amdgcn::Gpu;
 /// How far a program is: what holds of it. Each phase takes one stage and leaves another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Progress {
-    /// SSA. Nothing changes `exec`: constructs say which lanes execute a block.
+    /// SSA form. Nothing changes `exec` yet; constructs say which lanes execute a block.
     Selected,
-    /// SSA. Instructions change `exec`; there are no lane-mask phis.
+    /// SSA form. Instructions change `exec`, and lane-mask phis are lowered.
     Masked,
-    /// SSA, and operands of phis do not interfere with their results.
-    Conventional,
-    /// Every temporary has its register wherever it occurs. Still phis.
+    /// SSA form. Every temporary has its register wherever it occurs.
     Allocated,
-    /// No phis.
+    /// Phis are replaced by copies.
     Eliminated,
-    /// Only instructions of the hardware.
+    /// All instructions are those of the hardware.
     Lowered,
 }
 
@@ -56,22 +54,22 @@ pub struct ConstructData {
 }
 
 /// How lanes leave a block, other than along its linear successors.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub enum Jump {
     /// They do not.
+    #[default]
     None,
     /// They are to meet after a construct, while the wave goes on with what is in it.
     Break(Construct),
     /// They are to start a loop again, while the wave goes on with its body.
     Continue(Construct),
-    /// They end, while the wave goes on.
-    End,
 }
 
 /// What a block is for in divergent flow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub enum Role {
     /// Nothing but its instructions.
+    #[default]
     Plain,
     /// Its last instruction is the branch on the condition of a divergent `if`.
     Branch,
@@ -88,7 +86,7 @@ pub enum Role {
 }
 
 /// A block.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct BlockData {
     /// Instructions in order.
     pub insts: Vec<Inst>,
@@ -140,8 +138,6 @@ pub struct Program {
     pub scratch_bytes: u32,
     /// Bytes of LDS of a workgroup.
     pub lds_bytes: u32,
-    /// Data behind the code.
-    pub constants: Vec<u8>,
     temps: PrimaryMap<Temp, RegClass>,
     insts: PrimaryMap<Inst, InstData>,
     operands: Vec<Operand>,
@@ -158,27 +154,11 @@ impl Program {
             constructs: PrimaryMap::default(),
             scratch_bytes: 0,
             lds_bytes: 0,
-            constants: Vec::new(),
             temps: PrimaryMap::default(),
             insts: PrimaryMap::default(),
             operands: Vec::new(),
             definitions: Vec::new(),
         }
-    }
-
-    /// Makes it empty, for a GPU, and keeps its memory.
-    pub fn clear(&mut self, gpu: Gpu) {
-        self.gpu = gpu;
-        self.progress = Progress::Selected;
-        self.blocks.clear();
-        self.constructs.clear();
-        self.scratch_bytes = 0;
-        self.lds_bytes = 0;
-        self.constants.clear();
-        self.temps.clear();
-        self.insts.clear();
-        self.operands.clear();
-        self.definitions.clear();
     }
 
     /// The class of a lane mask.
@@ -213,9 +193,9 @@ impl Program {
 
     /// Makes an instruction that is in no block yet.
     pub fn make_inst(&mut self, new: &NewInst) -> Inst {
-        let operands = List { start: self.operands.len() as u32, len: new.operands.len() as u16 };
+        let operands = List { start: self.operands.len() as u32, len: new.operands.len() as u32 };
         self.operands.extend_from_slice(new.operands);
-        let definitions = List { start: self.definitions.len() as u32, len: new.definitions.len() as u16 };
+        let definitions = List { start: self.definitions.len() as u32, len: new.definitions.len() as u32 };
         self.definitions.extend_from_slice(new.definitions);
         let NewInst { op, form, mods, payload, .. } = *new;
         self.insts.push(InstData { op, form, mods, payload, exact: false, loc: None, operands, definitions })
@@ -228,39 +208,58 @@ impl Program {
         inst
     }
 
+    /// Makes an instruction before the one at a place of a block.
+    pub fn insert(&mut self, block: Block, at: usize, new: &NewInst) -> Inst {
+        let inst = self.make_inst(new);
+        self.blocks[block].insts.insert(at, inst);
+        inst
+    }
+
+    /// How many phis a block starts with.
+    pub fn phi_count(&self, block: Block) -> usize {
+        self.blocks[block].insts.iter().take_while(|inst| self.op(**inst).is_phi()).count()
+    }
+
+    /// Where the logical part of a block ends; where it has none, the place of its last instruction.
+    pub fn logical_end(&self, block: Block) -> usize {
+        let insts = &self.blocks[block].insts;
+        let end = insts.iter().rposition(|inst| self.op(*inst).is(Pseudo::LogicalEnd));
+        end.unwrap_or(insts.len().saturating_sub(1))
+    }
+
     /// Operands of an instruction.
     pub fn operands(&self, inst: Inst) -> &[Operand] {
         let List { start, len } = self.insts[inst].operands;
-        &self.operands[start as usize..][..len.into()]
+        &self.operands[start as usize..][..len as usize]
     }
 
     /// Operands of an instruction, for change.
     pub fn operands_mut(&mut self, inst: Inst) -> &mut [Operand] {
         let List { start, len } = self.insts[inst].operands;
-        &mut self.operands[start as usize..][..len.into()]
+        &mut self.operands[start as usize..][..len as usize]
     }
 
     /// Definitions of an instruction.
     pub fn definitions(&self, inst: Inst) -> &[Definition] {
         let List { start, len } = self.insts[inst].definitions;
-        &self.definitions[start as usize..][..len.into()]
+        &self.definitions[start as usize..][..len as usize]
     }
 
     /// Definitions of an instruction, for change.
     pub fn definitions_mut(&mut self, inst: Inst) -> &mut [Definition] {
         let List { start, len } = self.insts[inst].definitions;
-        &mut self.definitions[start as usize..][..len.into()]
+        &mut self.definitions[start as usize..][..len as usize]
     }
 
     /// Replaces the operands of an instruction.
     pub fn set_operands(&mut self, inst: Inst, operands: &[Operand]) {
         let list = self.insts[inst].operands;
-        if operands.len() <= list.len.into() {
+        if operands.len() <= list.len as usize {
             self.operands[list.start as usize..][..operands.len()].copy_from_slice(operands);
-            self.insts[inst].operands.len = operands.len() as u16;
+            self.insts[inst].operands.len = operands.len() as u32;
         } else {
             self.insts[inst].operands =
-                List { start: self.operands.len() as u32, len: operands.len() as u16 };
+                List { start: self.operands.len() as u32, len: operands.len() as u32 };
             self.operands.extend_from_slice(operands);
         }
     }
@@ -268,12 +267,12 @@ impl Program {
     /// Replaces the definitions of an instruction.
     pub fn set_definitions(&mut self, inst: Inst, definitions: &[Definition]) {
         let list = self.insts[inst].definitions;
-        if definitions.len() <= list.len.into() {
+        if definitions.len() <= list.len as usize {
             self.definitions[list.start as usize..][..definitions.len()].copy_from_slice(definitions);
-            self.insts[inst].definitions.len = definitions.len() as u16;
+            self.insts[inst].definitions.len = definitions.len() as u32;
         } else {
             let start = self.definitions.len() as u32;
-            self.insts[inst].definitions = List { start, len: definitions.len() as u16 };
+            self.insts[inst].definitions = List { start, len: definitions.len() as u32 };
             self.definitions.extend_from_slice(definitions);
         }
     }
@@ -307,20 +306,7 @@ impl Program {
 
     /// Adds a block at the end.
     pub fn add_block(&mut self) -> Block {
-        self.blocks.push(BlockData {
-            insts: Vec::new(),
-            logical_preds: Vec::new(),
-            logical_succs: Vec::new(),
-            linear_preds: Vec::new(),
-            linear_succs: Vec::new(),
-            role: Role::Plain,
-            construct: None,
-            jump: Jump::None,
-            top_level: false,
-            loop_depth: 0,
-            divergent_depth: 0,
-            uniform_depth: 0,
-        })
+        self.blocks.push(BlockData::default())
     }
 
     /// Connects two blocks in the linear flow.

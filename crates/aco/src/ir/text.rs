@@ -10,7 +10,7 @@
 //! ```
 //!
 //! A definition is `%temporary:class@register`, an operand `%temporary@register`, a constant `bits:class`, or a register `@exec:s2`. `'` marks the
-//! operand where a temporary dies, `^` one that is still read when definitions are written. Logical neighbours of a block stand before linear ones.
+//! operand where a temporary dies, `^` one that is still read when definitions are written. Logical neighbours of a block come before linear ones.
 
 use super::class::RegClass;
 use super::entities::{Block, Construct, Inst, Temp};
@@ -24,10 +24,9 @@ use unwedge_isa::amdgcn::model::{Form, Mod};
 use unwedge_isa::amdgcn::{Gpu, Mods, Opcode, Reg, regs};
 use unwedge_shader::ir::{Access, BarrierInfo, MemoryKinds, Op as ShaderOp, Order, Scope};
 
-const PROGRESS: [(Progress, &str); 6] = [
+const PROGRESS: [(Progress, &str); 5] = [
     (Progress::Selected, "selected"),
     (Progress::Masked, "masked"),
-    (Progress::Conventional, "conventional"),
     (Progress::Allocated, "allocated"),
     (Progress::Eliminated, "eliminated"),
     (Progress::Lowered, "lowered"),
@@ -87,7 +86,6 @@ impl fmt::Display for Text<'_> {
                 Jump::None => {}
                 Jump::Break(construct) => write!(f, " break {construct}")?,
                 Jump::Continue(construct) => write!(f, " continue {construct}")?,
-                Jump::End => f.write_str(" end")?,
             }
             write!(f, " preds {} {}", Blocks(&data.logical_preds), Blocks(&data.linear_preds))?;
             writeln!(f, " succs {} {}", Blocks(&data.logical_succs), Blocks(&data.linear_succs))?;
@@ -255,7 +253,7 @@ pub fn parse(text: &str) -> Result<Program, ParseError> {
         };
         done.map_err(|(reason, text)| ParseError { line, reason, text: text.to_owned() })?;
     }
-    let none = ParseError { line: 1, reason: "no program", text: String::new() };
+    let none = ParseError { line: 1, reason: "the text does not have a program", text: String::new() };
     let mut program = program.ok_or(none)?;
     program.name_classes();
     let blocks = program.blocks.len();
@@ -272,7 +270,7 @@ pub fn parse(text: &str) -> Result<Program, ParseError> {
     } else {
         Err(ParseError {
             line: text.lines().count(),
-            reason: "a block that is not there is named",
+            reason: "a block that does not exist is named",
             text: String::new(),
         })
     }
@@ -376,7 +374,6 @@ fn parse_block<'a>(program: &mut Program, line: &'a str) -> Result<(), Wrong<'a>
                 "top" => data.2 = true,
                 "break" => data.3 = Jump::Break(construct(next()?)?),
                 "continue" => data.3 = Jump::Continue(construct(next()?)?),
-                "end" => data.3 = Jump::End,
                 "preds" => {
                     data.4[0] = blocks(next()?)?;
                     data.4[1] = blocks(next()?)?;

@@ -1,5 +1,5 @@
-//! Lowering of the shader: takes any valid shader; leaves operations that instruction selection has, as far as it has them. It chooses passes of the
-//! shader IR, and has none of its own.
+//! Lowering of the shader: takes any valid shader; leaves it in operations that instruction selection has, as far as possible. All passes are those of
+//! the shader IR.
 
 use crate::compile::Options;
 use unwedge_isa::amdgcn::Gfx;

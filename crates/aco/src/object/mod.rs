@@ -1,7 +1,7 @@
 //! A kernel as source of the assembler: code, descriptor and metadata of an HSA code object.
 //!
-//! The assembler makes the object of it. Arguments are those of [`Args`](crate::abi::Args): user registers as the compiler counts them, which is not the
-//! convention of HSA; a loader must be told. Never: ELF.
+//! The assembler makes an object of it. Arguments are those of [`Args`](crate::abi::Args): user registers as the compiler counts them, which is not the
+//! convention of HSA, so a loader needs to know them. Never: ELF.
 
 use crate::abi::Argument;
 use crate::compile::Compiled;

@@ -1,4 +1,4 @@
-//! Which values are in scalar registers and which in vector registers: before anything is selected.
+//! Which values are in scalar registers and which in vector registers; decided before anything is selected.
 //!
 //! A value that differs between lanes is in a vector register, or is a lane mask if it is a boolean. A uniform one is in scalar registers if a
 //! scalar instruction computes it from scalar registers; what only the vector ALU computes stays in vector registers.
@@ -115,8 +115,8 @@ impl Walk<'_> {
         }
     }
 
-    /// A value arrives where lanes meet. Scalar registers cannot hold what comes from several places if the wave does not take the same
-    /// way as the lanes.
+    /// A value arrives where lanes meet. Scalar registers cannot hold values from several predecessors if the wave does not take the same
+    /// path as the lanes.
     fn arrives(&mut self, receiver: Value, arg: Value, merges_apart: bool) {
         let first = *self.first[receiver].get_or_insert(arg);
         if self.banks.vector[arg] || self.divergence.is_divergent(receiver) || merges_apart && first != arg {

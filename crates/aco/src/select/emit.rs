@@ -4,17 +4,18 @@
 use super::Selector;
 use crate::ir::shape::{self, Variants};
 use crate::ir::{Definition, NewInst, Operand, PhysReg, Pseudo, RegClass, Source};
+use crate::machine;
 use unwedge_isa::amdgcn::model::{Form, Format, Gfx, Type};
 use unwedge_isa::amdgcn::{Mods, Opcode};
 use unwedge_shader::ir::Value;
 
 /// What an opcode reads and writes, as far as the rules of operands need it.
 struct OpShape {
-    /// It writes `scc` beside its result, or a mask.
+    /// How many registers it writes: its result, and beside it `scc` or a mask.
     definitions: usize,
     /// Which operand is a lane mask.
     mask: Option<usize>,
-    /// It can be written with a literal on GPUs whose long encoding has none.
+    /// It has a short encoding, which takes a literal on GPUs whose long encoding does not.
     short: bool,
 }
 
@@ -248,24 +249,7 @@ impl Selector<'_> {
 
     /// Whether a constant needs no literal.
     fn is_inline(&self, bits: u64, ty: Type) -> bool {
-        let tau = self.gfx >= Gfx::Gfx8;
-        let small = |value: i64| (-16..=64).contains(&value);
-        match ty.bits() {
-            16 => {
-                let bits = bits as u16;
-                let float = matches!(bits & 0x7fff, 0x3800 | 0x3c00 | 0x4000 | 0x4400);
-                small((bits as i16).into()) || float || tau && bits == 0x3118
-            }
-            64 => {
-                let float = [0.5f64, 1.0, 2.0, 4.0].map(f64::to_bits).contains(&(bits & !(1 << 63)));
-                small(bits as i64) || float || tau && bits == 0x3fc4_5f30_6dc9_c882
-            }
-            _ => {
-                let bits = bits as u32;
-                let float = [0.5f32, 1.0, 2.0, 4.0].map(f32::to_bits).contains(&(bits & !(1 << 31)));
-                small((bits as i32).into()) || float || tau && bits == 0x3e22_f983
-            }
-        }
+        machine::inline(&self.program.gpu, ty, bits).is_some()
     }
 
     /// An instruction of the vector ALU.
@@ -324,7 +308,7 @@ impl Selector<'_> {
         let mut scalars: Vec<Source> =
             mask.and_then(|at| new.get(at)).map(|operand| operand.source).into_iter().collect();
         let mut literal = None;
-        // A literal of an older GPU stands first, and everything else is in vector registers.
+        // Before gfx10 a literal is the first operand, and everything else is in vector registers.
         let literal_is = |selector: &Self, at: usize, operand: &Operand| {
             operand
                 .as_const()

@@ -28,7 +28,7 @@ pub(super) struct Frame {
     invert: Vec<Block>,
 }
 
-/// Who comes to a block that is not made yet.
+/// What comes to a block that is not made yet.
 #[derive(Default)]
 struct Arrivals {
     logical: Vec<(Block, Vec<Operand>)>,
@@ -114,7 +114,7 @@ impl Selector<'_> {
         self.block = None;
     }
 
-    /// Only the wave comes here, to go on where lanes wait.
+    /// No lane comes here; the wave goes on where lanes wait.
     fn pass_on(&mut self, depth: usize) {
         if let Some(block) = self.block {
             self.end(Pseudo::Branch, &[]);
@@ -165,7 +165,7 @@ impl Selector<'_> {
         block
     }
 
-    /// Where the wave goes on in a construct, for those who are missing there.
+    /// The wave goes from a block to the place in a construct where lanes wait.
     fn wait_at(&mut self, depth: usize, block: Block) {
         let Some(frame) = self.frames.get_mut(depth) else { return };
         if frame.inverts {
@@ -224,7 +224,7 @@ impl Selector<'_> {
         Ok(())
     }
 
-    /// Makes the block at which they arrive.
+    /// Makes the block at which arrivals meet.
     fn arrive(&mut self, arrivals: &Arrivals, role: Role, construct: Option<Construct>) -> Block {
         let block = self.new_block(role, construct);
         for &from in &arrivals.linear {
@@ -434,7 +434,7 @@ impl Selector<'_> {
         }
         self.enter(block, true);
         if shape.lost {
-            // No lane may be left.
+            // All lanes may have left.
             let exec = self.exec();
             let rest = self.new_block(Role::Plain, None);
             self.program.link(block, rest);
@@ -445,7 +445,7 @@ impl Selector<'_> {
         Ok(())
     }
 
-    /// The values of receivers where they arrive: phis at the start of the block, or the value that all bring.
+    /// The values of receivers where they arrive: phis at the start of the block, or the value that comes from every predecessor.
     fn arrived(&mut self, receivers: &[Value], arrivals: &Arrivals, divergent: bool) -> Vec<Operand> {
         let mut lanes = Vec::new();
         for &receiver in receivers {
@@ -467,7 +467,7 @@ impl Selector<'_> {
     fn phi(&mut self, class: RegClass, mask: bool, incoming: &[Operand], divergent: bool) -> Operand {
         let Some(&first) = incoming.first() else { return Operand::undef(class) };
         let same = incoming.iter().all(|operand| *operand == first);
-        // A value of a scalar register may have been another one in the iteration in which a lane left.
+        // A scalar register may have held another value in the iteration in which a lane left.
         let kept = first.as_const().is_some() || first.is_undef() || first.class == class && !mask;
         if same && kept {
             return first;

@@ -12,6 +12,8 @@ use unwedge_shader::ir::{Access, AtomicOp, Base, Inst, MemAccess, MemoryKinds, O
 const MAX_BUFFER_OFFSET: u64 = 4095;
 /// The most that the immediate of an LDS instruction is.
 const MAX_LDS_OFFSET: u64 = 65535;
+/// The most bytes that a value has: 16 lanes of 64 bits.
+const MAX_VALUE_BYTES: u64 = 128;
 /// The scope of gfx12 for accesses that the whole device sees.
 const DEVICE_SCOPE: i32 = 2;
 
@@ -54,6 +56,10 @@ impl Selector<'_> {
         }
         let scalar = !self.banks.is_vector(result) && loads_scalar(func, inst, mem);
         let words = match mem.space {
+            // A scalar load moves whole words.
+            Space::Push if ty.base.bits() < 32 => {
+                return Err(self.unsupported(inst, Some("push constants of less than 32 bits")));
+            }
             Space::Push => self.load_push(inst)?,
             Space::Uniform | Space::Storage if scalar => self.load_scalar_buffer(inst)?,
             Space::Uniform | Space::Storage => self.load_buffer(inst, mem)?,
@@ -78,13 +84,13 @@ impl Selector<'_> {
     fn load_push(&mut self, inst: Inst) -> Selected<Vec<Operand>> {
         let offset = self.scalar(self.func.args(inst)[0]);
         let count = self.result_words(inst);
-        if let Some(base) = self.scalar_argument(Argument::PushConstants) {
+        if let Some(base) = self.find_argument(Argument::PushConstants) {
             let address = self.create(RegClass::S2, &[base, Operand::c32(self.options.address_high)]);
             return self.load_scalar(inst, address, offset, count);
         }
         let first = offset.as_const().map(|offset| offset as u32 / 4);
         let words = (0..count).map(|word| {
-            first.and_then(|first| self.scalar_argument(Argument::PushConstant(first.checked_add(word)?)))
+            first.and_then(|first| self.find_argument(Argument::PushConstant(first.checked_add(word)?)))
         });
         words.collect::<Option<Vec<_>>>().ok_or_else(|| self.unsupported(inst, Some("push constants")))
     }
@@ -115,7 +121,7 @@ impl Selector<'_> {
             _ => return Err(self.unsupported(inst, Some("more than 16 words"))),
         };
         if !buffer && count != size {
-            // Past the end of what is there may be nothing.
+            // A longer load could read past the end of the memory.
             return Err(self.unsupported(inst, Some("a number of words from an address")));
         }
         let offset = self.in_scalar(offset);
@@ -127,7 +133,7 @@ impl Selector<'_> {
         Ok(words)
     }
 
-    /// How an access is made: caches that others do not see are passed by.
+    /// The cache modifiers of an access: one that other waves see bypasses the caches that they do not share.
     fn cache_mods(&self, mem: &MemAccess, load: bool) -> Mods {
         let mut mods = Mods::default();
         if mem.access.any(Access::COHERENT.or(Access::VOLATILE).or(Access::ATOMIC)) {
@@ -157,7 +163,7 @@ impl Selector<'_> {
         let handle = self.in_sgpr(handle);
         let none = Operand::c32(0);
         match offset.as_const() {
-            Some(bytes) if bytes <= MAX_BUFFER_OFFSET - 64 => {
+            Some(bytes) if bytes <= MAX_BUFFER_OFFSET - MAX_VALUE_BYTES => {
                 ([Operand::undef(RegClass::V1), handle, none], bytes)
             }
             _ => ([self.in_vgpr(offset), handle, none], 0),
@@ -225,7 +231,9 @@ impl Selector<'_> {
     /// The address and the constant offset of an LDS instruction.
     fn lds_address(&mut self, offset: Operand) -> (Operand, u64) {
         match offset.as_const() {
-            Some(bytes) if bytes <= MAX_LDS_OFFSET - 128 => (self.in_vgpr(Operand::c32(0)), bytes),
+            Some(bytes) if bytes <= MAX_LDS_OFFSET - MAX_VALUE_BYTES => {
+                (self.in_vgpr(Operand::c32(0)), bytes)
+            }
             _ => (self.in_vgpr(offset), 0),
         }
     }
@@ -305,7 +313,7 @@ impl Selector<'_> {
         match words {
             [word] => {
                 let word = self.in_vgpr(*word);
-                // What is stored is read, whatever it is.
+                // The data of a store is read, so it needs a register.
                 if word.is_undef() { self.copy(class, Operand::c32(0)) } else { word }
             }
             _ => {
@@ -453,7 +461,7 @@ impl Selector<'_> {
             }
             None => (data, RegClass::V1),
         };
-        // The table has what is read and written last.
+        // In the table, what is both read and written comes last.
         let operands = [address[0], address[1], address[2], data];
         let temp = self.program.make_temp(class);
         let definitions = [Definition::temp(temp, class)];

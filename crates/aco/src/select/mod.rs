@@ -100,7 +100,7 @@ struct Selector<'a> {
     /// Lanes come to the block, not only the wave.
     logical: bool,
     frames: Vec<Frame>,
-    /// Latches that are not connected with their headers yet, and whether lanes come to them.
+    /// Latches that are not connected with their headers yet, their headers, and whether lanes come to them.
     latches: Vec<(Block, Block, bool)>,
     loc: Option<Loc>,
     exact: bool,

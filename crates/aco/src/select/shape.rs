@@ -1,4 +1,4 @@
-//! Which structured instructions lanes part in, and how each jump leaves: before anything is selected.
+//! In which structured instructions lanes part, and where the wave goes at each jump; found before anything is selected.
 //!
 //! A jump is partial for a construct around it if some lanes that entered the construct may be missing there, because they took another arm or
 //! have left earlier. A jump that is not partial for its target takes the wave along. Where it is partial, the wave goes on inside the innermost construct
@@ -11,7 +11,7 @@ use unwedge_shader::ir::{Function, Inst, Op, Payload, Region};
 /// The most walks. After the last one every construct counts as one that lanes part in.
 const MAX_ROUNDS: usize = 16;
 
-/// What is known of constructs and jumps.
+/// The divergence of constructs and jumps.
 #[derive(Debug, Default)]
 pub(super) struct Shape {
     constructs: SecondaryMap<Inst, ConstructShape>,
@@ -20,7 +20,7 @@ pub(super) struct Shape {
     pub(super) root_divergent: bool,
 }
 
-/// What is known of a construct.
+/// The divergence of a construct.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct ConstructShape {
     /// Lanes part in it.
@@ -58,7 +58,7 @@ impl Shape {
         walk.shape
     }
 
-    /// What is known of a structured instruction.
+    /// The divergence of a structured instruction.
     pub(super) fn construct(&self, inst: Inst) -> ConstructShape {
         self.constructs[inst]
     }

@@ -34,7 +34,7 @@ impl Selector<'_> {
             }
             Op::Shuffle if func.ty(result).base == Base::B32 && func.ty(result).lanes == 1 => {
                 let [value, lane] = [self.scalar(args[0]), self.scalar(args[1])];
-                // Later GPUs move within 32 lanes.
+                // On later GPUs the instruction moves values within 32 lanes only.
                 let whole = matches!(self.gfx, Gfx::Gfx8 | Gfx::Gfx9 | Gfx::Gfx906);
                 if !whole && (self.program.gpu.wave64() || !self.since(Gfx::Gfx10)) {
                     return Err(self.unsupported(inst, Some("on this GPU with this size of a wave")));

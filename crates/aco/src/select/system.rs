@@ -16,14 +16,11 @@ const BUFFER_DESCRIPTOR: u32 = 16;
 
 impl Selector<'_> {
     fn argument(&self, argument: Argument, class: RegClass) -> Operand {
-        match self.args.get(&argument) {
-            Some(temp) => Operand::temp(*temp, self.program.class(*temp)),
-            None => Operand::undef(class),
-        }
+        self.find_argument(argument).unwrap_or(Operand::undef(class))
     }
 
-    /// A word that the driver gives.
-    pub(super) fn scalar_argument(&self, argument: Argument) -> Option<Operand> {
+    /// An argument, if the program has it.
+    pub(super) fn find_argument(&self, argument: Argument) -> Option<Operand> {
         self.args.get(&argument).map(|temp| Operand::temp(*temp, self.program.class(*temp)))
     }
 
@@ -69,18 +66,14 @@ impl Selector<'_> {
         index
     }
 
-    /// The lane.
-    pub(super) fn lane(&mut self) -> Operand {
+    /// The number of the lane in its wave.
+    fn lane(&mut self) -> Operand {
         let all = Operand::c32(u32::MAX);
         let low = self.valu(Opcode::v_mbcnt_lo_u32_b32, RegClass::V1, &[all, Operand::c32(0)]);
         if !self.program.gpu.wave64() {
             return low;
         }
         self.valu(Opcode::v_mbcnt_hi_u32_b32, RegClass::V1, &[all, low])
-    }
-
-    fn invocations(&self) -> u32 {
-        self.shader.info.workgroup_size.iter().fold(1, |all, size| all.saturating_mul(*size))
     }
 
     fn wave_size(&self) -> u32 {
@@ -125,7 +118,7 @@ impl Selector<'_> {
                 .collect(),
             V::SubgroupSize => vec![Operand::c32(self.wave_size())],
             V::SubgroupInvocation => vec![self.lane()],
-            V::NumSubgroups => vec![Operand::c32(self.invocations().div_ceil(self.wave_size()))],
+            V::NumSubgroups => vec![Operand::c32(self.shader.info.invocations().div_ceil(self.wave_size()))],
             V::SubgroupId => {
                 let index = self.local_index();
                 let shift = Operand::c32(self.wave_size().trailing_zeros());
@@ -151,7 +144,7 @@ impl Selector<'_> {
         {
             return Err(missing);
         }
-        let Some(low) = self.scalar_argument(Argument::DescriptorSet(set)) else { return Err(missing) };
+        let Some(low) = self.find_argument(Argument::DescriptorSet(set)) else { return Err(missing) };
         let Some(offset) = binding.checked_mul(BUFFER_DESCRIPTOR) else { return Err(missing) };
         let address = self.create(RegClass::S2, &[low, Operand::c32(self.options.address_high)]);
         let offset = self.smem_offset(Operand::c32(offset));

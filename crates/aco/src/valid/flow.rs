@@ -1,4 +1,4 @@
-//! Reachability and dominance, by sets of blocks: slow, simple, and nobody else's.
+//! Reachability and dominance, by sets of blocks: slow and simple, and used by the validators alone.
 
 use crate::ir::{Block, BlockData, Program};
 use unwedge_base::entity::Entity;

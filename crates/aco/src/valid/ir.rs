@@ -50,7 +50,7 @@ pub fn ir(program: &Program, variants: &Variants) -> Result<(), Vec<Violation>> 
 }
 
 fn flow(program: &Program, violations: &mut Violations) {
-    violations.require(!program.blocks.is_empty(), || "there is no block".to_owned());
+    violations.require(!program.blocks.is_empty(), || "the program does not have a block".to_owned());
     for (block, data) in program.blocks.iter() {
         violations.block = Some(block);
         let lists = [
@@ -62,7 +62,7 @@ fn flow(program: &Program, violations: &mut Violations) {
         for (number, (list, name)) in lists.iter().enumerate() {
             for other in list.iter() {
                 let Some(neighbour) = program.blocks.get(*other) else {
-                    violations.add(format!("{name} {other} is not there"));
+                    violations.add(format!("{name} {other} does not exist"));
                     continue;
                 };
                 let back = match number {
@@ -132,7 +132,7 @@ fn name(class: Option<RegClass>) -> String {
     class.map_or_else(|| "none".to_owned(), |class| class.to_string())
 }
 
-/// Whether an instruction may stand where it does.
+/// Whether an instruction may be where it is.
 fn order(program: &Program, block: Block, place: usize, violations: &mut Violations) {
     let insts = &program.blocks[block].insts;
     let op = program.op(insts[place]);

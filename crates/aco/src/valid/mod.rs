@@ -14,7 +14,7 @@ pub use ra::ra;
 use crate::ir::text::InstText;
 use crate::ir::{Block, Inst, Program};
 
-/// What does not hold.
+/// A rule of the IR that a program breaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
     /// The block.
@@ -26,7 +26,7 @@ pub struct Violation {
 }
 
 impl Violation {
-    /// The violation with its instruction, for people.
+    /// The violation as text, with its block and instruction.
     pub fn describe(&self, program: &Program) -> String {
         let place = self.block.map_or_else(String::new, |block| format!("{block}: "));
         let inst = self.inst.map_or_else(String::new, |inst| format!(": {}", InstText(program, inst)));

@@ -4,6 +4,7 @@ use super::Violations;
 use crate::ir::shape::{self, Variants};
 use crate::ir::{Inst, Op, Operand, PhysReg, Program, Pseudo, RegClass, Source};
 use unwedge_isa::amdgcn::model::{Class, Form, Format, Gfx, OperandSlot, Type};
+use unwedge_isa::amdgcn::tables::Variant;
 use unwedge_isa::amdgcn::{self, Opcode, Reg};
 
 pub(super) fn check(program: &Program, variants: &Variants, inst: Inst, violations: &mut Violations) {
@@ -133,7 +134,7 @@ fn hardware(program: &Program, variants: &Variants, inst: Inst, opcode: Opcode, 
         opcode.row().format,
         Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vop3p
     ) {
-        constant_bus(program, inst, opcode, violations);
+        constant_bus(program, inst, opcode, variant, violations);
     }
 }
 
@@ -193,7 +194,7 @@ fn is_vector(class: Class) -> Option<bool> {
     }
 }
 
-/// Whether an operand may stand in a slot.
+/// Whether a slot takes an operand.
 fn takes(program: &Program, slot: &OperandSlot, operand: &Operand) -> bool {
     let constant = operand.as_const();
     match slot.class {
@@ -245,7 +246,7 @@ fn takes(program: &Program, slot: &OperandSlot, operand: &Operand) -> bool {
 }
 
 /// Whether a constant needs no literal in a place for a type.
-pub(super) fn is_inline(program: &Program, bits: u64, ty: Type) -> bool {
+fn is_inline(program: &Program, bits: u64, ty: Type) -> bool {
     let tau = program.gpu.generation() >= Gfx::Gfx8;
     let small = |value: i64| (-16..=64).contains(&value);
     match ty.bits() {
@@ -271,7 +272,13 @@ pub(super) fn is_inline(program: &Program, bits: u64, ty: Type) -> bool {
 }
 
 /// How many scalar values and literals an instruction of the vector ALU reads.
-fn constant_bus(program: &Program, inst: Inst, opcode: Opcode, violations: &mut Violations) {
+fn constant_bus(
+    program: &Program,
+    inst: Inst,
+    opcode: Opcode,
+    variant: &'static Variant,
+    violations: &mut Violations,
+) {
     let generation = program.gpu.generation();
     let limit = if generation >= Gfx::Gfx10 && !is_slow_shift(opcode) { 2 } else { 1 };
     let form = program[inst].form;
@@ -279,10 +286,9 @@ fn constant_bus(program: &Program, inst: Inst, opcode: Opcode, violations: &mut 
     // Until it is allocated a temporary has no register that could be the same.
     let mut scalars: Vec<(Source, Option<PhysReg>)> = Vec::new();
     let mut literals: Vec<u64> = Vec::new();
-    let variant_types = row_types(program, inst, opcode);
-    for (operand, ty) in program.operands(inst).iter().zip(variant_types) {
+    for (operand, slot) in program.operands(inst).iter().zip(shape::operands(variant)) {
         match operand.source {
-            Source::Const(bits) if !is_inline(program, bits, ty) && !literals.contains(&bits) => {
+            Source::Const(bits) if !is_inline(program, bits, slot.ty) && !literals.contains(&bits) => {
                 literals.push(bits);
             }
             Source::Const(_) | Source::Undef => {}
@@ -309,15 +315,4 @@ fn constant_bus(program: &Program, inst: Inst, opcode: Opcode, violations: &mut 
 /// Shifts of 64 bits read one scalar value in any generation.
 fn is_slow_shift(opcode: Opcode) -> bool {
     matches!(opcode, Opcode::v_lshlrev_b64 | Opcode::v_lshrrev_b64 | Opcode::v_ashrrev_i64)
-}
-
-fn row_types(program: &Program, inst: Inst, opcode: Opcode) -> Vec<Type> {
-    let variants = amdgcn::tables::variants();
-    let form = program[inst].form;
-    let own = variants.iter().find(|variant| {
-        amdgcn::tables::rows().get(usize::from(variant.row)).is_some_and(|row| row.opcode == opcode)
-            && amdgcn::tables::has(variant, &program.gpu)
-            && (form == Form::Native || variant.form == form)
-    });
-    own.map(|variant| shape::operands(variant).map(|slot| slot.ty).collect()).unwrap_or_default()
 }

@@ -1,7 +1,7 @@
-//! Waits: no instruction uses a register before what writes it late has done so, or overwrites one that is read late.
+//! Waits: an instruction does not use a register before a late write to it has ended, or overwrite one before a late read has.
 //!
 //! Takes a machine program. Guarantees the waits that the counters of `data/amd/waits.txt` make necessary. Waits that are there already are kept as far as
-//! something is pending for them. Where ways meet, what is pending on any of them is.
+//! something is pending for them. Where paths join, what is pending on any of them is pending.
 //!
 //! Never: looks at what memory accesses touch. The checker reads the same table, and shares no code with this.
 
@@ -38,7 +38,7 @@ pub fn insert(program: &mut MachineProgram) {
     }
 }
 
-/// Follows a block, and gives its instructions with waits between them.
+/// Follows a block; `out` gets its instructions with waits between them.
 fn follow(
     insts: &[MachineInst],
     gpu: &Gpu,
@@ -91,7 +91,7 @@ fn ask(inst: &MachineInst, generation: Gfx, asked: &mut WaitNumbers) {
 }
 
 /// Instructions that wait, those for several counters first.
-const WAITS: [Opcode; 10] = [
+const WAITS: [Opcode; 11] = [
     Opcode::s_waitcnt,
     Opcode::s_waitcnt_vscnt,
     Opcode::s_wait_loadcnt_dscnt,
@@ -102,14 +102,14 @@ const WAITS: [Opcode; 10] = [
     Opcode::s_wait_storecnt,
     Opcode::s_wait_dscnt,
     Opcode::s_wait_kmcnt,
+    Opcode::s_wait_expcnt,
 ];
 
 /// Writes waits for some numbers.
 fn write(numbers: &WaitNumbers, gpu: &Gpu, out: &mut Vec<MachineInst>) {
     let mut open = *numbers;
     let generation = gpu.generation();
-    for opcode in WAITS.into_iter().chain([Opcode::s_wait_expcnt]) {
-        // The fields of gfx11 that the text of gfx12 has for this one are no counters there.
+    for opcode in WAITS {
         let own = || fields(opcode, generation);
         let asked = own().filter(|wait| open[wait.counter as usize].is_some()).count();
         let joint = matches!(opcode, Opcode::s_wait_loadcnt_dscnt | Opcode::s_wait_storecnt_dscnt);

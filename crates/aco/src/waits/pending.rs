@@ -1,4 +1,4 @@
-//! What is pending at a place of the code, by counter.
+//! The events that are pending at a point of the code.
 
 use super::WaitNumbers;
 use unwedge_isa::amdgcn::effects::Regs;
@@ -55,7 +55,7 @@ fn events(inst: &Inst, gpu: &Gpu) -> Vec<(Event, Late)> {
         Format::Ds => vec![(Event::Lds, Late::Writes)],
         Format::Exp => vec![(export(inst), Late::ReadsAll)],
         Format::Ldsdir => vec![(Event::Ldsdir, Late::Writes)],
-        // What only tells caches something counts nowhere.
+        // Instructions that only control caches do not count.
         _ if row.format.is_memory() && row.role == Role::Cache => Vec::new(),
         Format::Flat if stores => vec![(Event::FlatStore, Late::Nothing)],
         Format::Flat => vec![(Event::FlatLoad, Late::Writes)],
@@ -127,9 +127,9 @@ impl PendingSet {
             let needed = match pending.late {
                 Late::Nothing => false,
                 Late::Writes => {
-                    let behind = in_order(counted, gpu.generation())
+                    let ordered = in_order(counted, gpu.generation())
                         && own.iter().any(|(event, _)| *event == counted.event);
-                    meets(&reads) || meets(&writes) && !behind
+                    meets(&reads) || meets(&writes) && !ordered
                 }
                 Late::ReadsData => meets(&writes),
                 Late::ReadsAll => meets(&writes),
@@ -143,7 +143,7 @@ impl PendingSet {
         numbers
     }
 
-    /// Ends what a wait ends; whether that was anything.
+    /// Ends the events that a wait ends, and returns whether it ended any.
     pub fn wait(&mut self, counter: Counter, number: u16) -> bool {
         let before = self.0.len();
         self.0.retain(|pending| {
@@ -194,7 +194,7 @@ impl PendingSet {
         }
     }
 
-    /// Adds an event, to one of its like if there is one.
+    /// Adds an event, merged with one of the same row and age if there is one; returns whether that changed anything.
     fn add(&mut self, new: PendingEvent) -> bool {
         let like = |old: &&mut PendingEvent| (old.row, old.late, old.age) == (new.row, new.late, new.age);
         match self.0.iter_mut().find(like) {
@@ -211,7 +211,7 @@ impl PendingSet {
         }
     }
 
-    /// Takes in what is pending on another way; whether that is more.
+    /// Adds what is pending on another path, and returns whether that changed anything.
     pub fn join(&mut self, other: &PendingSet) -> bool {
         let mut changed = false;
         for new in &other.0 {

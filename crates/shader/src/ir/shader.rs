@@ -405,6 +405,11 @@ impl Default for ShaderInfo {
 }
 
 impl ShaderInfo {
+    /// Invocations of a workgroup.
+    pub fn invocations(&self) -> u32 {
+        self.workgroup_size.iter().fold(1, |all, size| all.saturating_mul(*size))
+    }
+
     /// Whether derivatives within quads are defined: in fragment shaders, and in compute shaders that say how quads are formed.
     pub fn has_derivatives(&self) -> bool {
         self.stage == Stage::Fragment
