@@ -117,13 +117,6 @@ impl Executor for Emulator<'_> {
     }
 }
 
-/// Rows of a table: each as a map from column to cell.
-fn rows(text: &str) -> Vec<BTreeMap<String, String>> {
-    let mut lines = text.lines();
-    let header = data::cells(lines.next().unwrap_or_default());
-    lines.map(|line| header.iter().cloned().zip(data::cells(line)).collect()).collect()
-}
-
 /// The modules of every script by shader.
 fn script_modules(
     archive: &BTreeMap<String, Vec<u8>>,
@@ -132,7 +125,7 @@ fn script_modules(
     let files: BTreeMap<&str, &Vec<u8>> =
         archive.iter().filter_map(|(path, bytes)| Some((path.rsplit('/').next()?, bytes))).collect();
     let mut modules: BTreeMap<String, BTreeMap<String, Vec<u8>>> = BTreeMap::new();
-    for row in rows(table).iter().filter(|row| row["stage"] == "compute") {
+    for row in data::rows(table).iter().filter(|row| row["stage"] == "compute") {
         if let Some(bytes) = files.get(row["module"].as_str()) {
             let own = modules.entry(row["script"].clone()).or_default();
             own.insert(row["shader"].clone(), (*bytes).clone());
@@ -150,7 +143,7 @@ fn compute_scripts_hold_on_the_emulator() {
     let all = std::env::var_os("UNWEDGE_ALL").is_some();
     let (mut passed, mut number, mut failures) = (0, 0, Vec::new());
     let mut others: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for row in rows(&suite) {
+    for row in data::rows(&suite) {
         if row["pipelines"] != "compute" || row["lavapipe"] != "pass" {
             continue;
         }
