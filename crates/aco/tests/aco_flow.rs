@@ -3,11 +3,14 @@
 //! Constructs nest; lanes leave them and continue loops from any depth, by conditions that are uniform or not. Every value along
 //! the way goes into what is stored. `UNWEDGE_SEEDS=N` tries seeds up to N.
 
+mod rig;
+
+use rig::{GPUS, OUTPUT, TABLE};
 use unwedge_aco::abi::Argument;
 use unwedge_aco::ir::shape::Variants;
-use unwedge_aco::{FRONT_PHASES, Limits, Masked, Options, finish, front, valid};
+use unwedge_aco::{Compiled, FRONT_PHASES, Limits, Masked, Options, finish, front, valid};
 use unwedge_check::amdgcn::{CheckOptions, check_words};
-use unwedge_isa::amdgcn::{Gfx, Gpu};
+use unwedge_isa::amdgcn::Gpu;
 use unwedge_shader::interp::{self, BindingPoint, Bindings, MemoryImages, run_compute};
 use unwedge_shader::ir::{
     Access, Base, Builder, Dim, Function, Inst, MemAccess, Op, Payload, Region, ResourceClass, ResourceData,
@@ -15,19 +18,14 @@ use unwedge_shader::ir::{
 };
 use unwedge_shader::text::print;
 use unwedge_shader::valid::validate;
-use unwedge_sim::amdgcn::{Dispatch, Initial, Program, SimMemory, Timing, run};
+use unwedge_sim::amdgcn::{Dispatch, Timing};
 use unwedge_testkit::mutate::Rng;
 
-const GPUS: [&str; 8] = ["gfx600", "gfx700", "gfx803", "gfx900", "gfx1010", "gfx1030", "gfx1100", "gfx1200"];
 const INVOCATIONS: u32 = 64;
 const GROUPS: u32 = 2;
 /// Words that an invocation owns.
 const OWN: u32 = 16;
 const INPUT_WORDS: u32 = 64;
-const TABLE: u64 = 0x0001_0000;
-const INPUT: u64 = 0x1000_0000;
-const OUTPUT: u64 = 0x2000_0000;
-const CODE: u64 = 0x0080_0000;
 const RESULTS: [Type; 2] = [Type::B32, Type::BOOL];
 
 struct Generator<'a> {
@@ -328,47 +326,22 @@ fn executed(shader: &Shader, input: &[u8], gpu: Gpu, seed: u64) -> Result<Vec<u8
     if let Some(invalid) = invalid {
         return Err(invalid);
     }
-    let Masked { mut program, args, .. } = result.map_err(|e| e.to_string())?;
+    let Masked { mut program, args, float_mode } = result.map_err(|e| e.to_string())?;
     let code = finish(&mut program, &Limits::of(&gpu)).map_err(|e| e.to_string())?;
     let report = check_words(&code.words, &gpu, &CheckOptions::default());
     if let Some(fault) = report.faults().next() {
         return Err(format!("checker: {fault:?}"));
     }
-    let mut memory = SimMemory::default();
-    let format = match gpu.generation() {
-        Gfx::Gfx10 | Gfx::Gfx10_3 => 20 << 12 | 1 << 24 | 3 << 28,
-        Gfx::Gfx11 | Gfx::Gfx11_5 | Gfx::Gfx12 => 20 << 12 | 3 << 28,
-        _ => 7 << 12 | 4 << 15,
-    };
-    let descriptor =
-        |base: u64, size: usize| [base as u32, 0, size as u32, format | 4 | 5 << 3 | 6 << 6 | 7 << 9];
-    let table = [descriptor(INPUT, input.len()), descriptor(OUTPUT, OUTPUT_BYTES)];
-    let table = table.iter().flatten().flat_map(|word| word.to_le_bytes()).collect();
-    memory.map(u64::from(options.address_high) << 32 | TABLE, table).expect("free");
-    memory.map(INPUT, input.to_vec()).expect("free");
-    memory.map(OUTPUT, vec![0; OUTPUT_BYTES]).expect("free");
-    let mut dispatch = Dispatch {
+    let compiled = Compiled { code, args, float_mode };
+    let set = |argument: Argument| matches!(argument, Argument::DescriptorSet(_)).then_some(TABLE as u32);
+    let dispatch = Dispatch {
         groups: [GROUPS, 1, 1],
         size: [INVOCATIONS, 1, 1],
         timing: Timing::Adversarial { seed },
-        group_id_in_ttmp: gpu.generation() >= Gfx::Gfx12,
-        ..Dispatch::default()
+        ..rig::dispatch(&compiled, &gpu, set)
     };
-    for location in args.iter() {
-        let reg = location.reg.reg();
-        match location.argument {
-            Argument::DescriptorSet(_) => dispatch.scalars.push((reg.0, TABLE as u32)),
-            Argument::WorkgroupId(axis) => dispatch.group_id[usize::from(axis)] = Some(reg.0),
-            Argument::LocalId(axis) => dispatch.vectors.push((reg.index() as u8, Initial::LocalId(axis))),
-            Argument::LocalIdsPacked => dispatch.vectors.push((reg.index() as u8, Initial::PackedLocalIds)),
-            _ => {}
-        }
-    }
-    let program = Program::new(&code.words, CODE, gpu);
-    let outcome = run(&program, &mut memory, &dispatch, None);
-    if let Some(fault) = outcome.faults.first() {
-        return Err(format!("{fault}: {}", program.text(fault.at).unwrap_or_default()));
-    }
+    let mut memory = rig::memory(&options, input.to_vec(), OUTPUT_BYTES);
+    rig::execute(&compiled.code, gpu, &mut memory, &dispatch)?;
     Ok(memory.get(OUTPUT, OUTPUT_BYTES).expect("mapped").to_vec())
 }
 
@@ -382,7 +355,8 @@ fn random_flow_does_what_the_interpreter_does() {
         validate(&shader).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{}", print(&shader)));
         let input = words(&mut rng);
         let expected = interpreted(&shader, &input);
-        let gpu = Gpu::new(GPUS[seed as usize % GPUS.len()]).expect("a GPU").with_wave64(seed / 8 % 2 == 0);
+        let wave64 = seed as usize / GPUS.len() % 2 == 0;
+        let gpu = Gpu::new(GPUS[seed as usize % GPUS.len()]).expect("a GPU").with_wave64(wave64);
         let label = format!("seed {seed} {} wave{}", gpu.name(), if gpu.wave64() { 64 } else { 32 });
         match executed(&shader, &input, gpu, seed) {
             Ok(found) if found == expected => {}

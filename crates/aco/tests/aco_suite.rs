@@ -1,13 +1,15 @@
 //! Compute tests of the conformance suite: compiled, executed on the emulator, their expectations hold.
 
+mod rig;
+
 use std::collections::BTreeMap;
 use unwedge_aco::abi::Argument;
 use unwedge_aco::{Compiled, Options, compile};
 use unwedge_check::amdgcn::{CheckOptions, check_words};
-use unwedge_isa::amdgcn::{Gfx, Gpu};
+use unwedge_isa::amdgcn::Gpu;
 use unwedge_shader::front::spirv::{Options as ReadOptions, Reader, words};
 use unwedge_shader::ir::{Shader, Stage};
-use unwedge_sim::amdgcn::{Dispatch, Initial, Program, SimMemory, Timing, run};
+use unwedge_sim::amdgcn::{Dispatch, SimMemory, Timing};
 use unwedge_testkit::amber::{self, AmberReason, ComputeRun, Executor, Image};
 use unwedge_testkit::data;
 use unwedge_testkit::pack::bytes;
@@ -17,7 +19,6 @@ const TABLES: u64 = 0x0001_0000;
 /// Bytes between the tables of descriptor sets.
 const TABLE_STRIDE: u64 = 0x1000;
 const PUSH: u64 = 0x000f_0000;
-const CODE: u64 = 0x0080_0000;
 const BUFFERS: u64 = 0x1000_0000;
 const BUFFER_STRIDE: u64 = 0x0100_0000;
 
@@ -25,16 +26,6 @@ const BUFFER_STRIDE: u64 = 0x0100_0000;
 struct Emulator<'a> {
     modules: &'a BTreeMap<String, &'a [u8]>,
     gpu: Gpu,
-}
-
-/// A descriptor of plain bytes.
-fn descriptor(base: u64, size: u32, generation: Gfx) -> [u32; 4] {
-    let format = match generation {
-        Gfx::Gfx10 | Gfx::Gfx10_3 => 20 << 12 | 1 << 24 | 3 << 28,
-        Gfx::Gfx11 | Gfx::Gfx11_5 | Gfx::Gfx12 => 20 << 12 | 3 << 28,
-        _ => 7 << 12 | 4 << 15,
-    };
-    [base as u32, (base >> 32) as u32, size, format | 4 | 5 << 3 | 6 << 6 | 7 << 9]
 }
 
 /// Reads a module as a pipeline has it, and compiles it.
@@ -54,76 +45,58 @@ fn compiled(module: &[u8], run: &ComputeRun<'_>, options: &Options) -> Result<(C
 }
 
 fn dispatch(compiled: &Compiled, gpu: &Gpu, run: &ComputeRun<'_>, size: [u32; 3]) -> Dispatch {
-    let mut dispatch = Dispatch {
+    let scalar = |argument: Argument| match argument {
+        Argument::DescriptorSet(set) => Some((TABLES + u64::from(set) * TABLE_STRIDE) as u32),
+        Argument::PushConstant(word) => {
+            let bytes = run.push.get(word as usize * 4..).and_then(|rest| rest.first_chunk::<4>());
+            Some(bytes.map_or(0, |bytes| u32::from_le_bytes(*bytes)))
+        }
+        Argument::PushConstants => Some(PUSH as u32),
+        Argument::NumWorkgroups(axis) => Some(run.workgroups[usize::from(axis)]),
+        _ => None,
+    };
+    Dispatch {
         groups: run.workgroups,
         size,
-        lds: compiled.code.lds_bytes,
-        scratch: compiled.code.scratch_bytes,
         timing: Timing::Adversarial { seed: 1 },
-        group_id_in_ttmp: gpu.generation() >= Gfx::Gfx12,
-        mode: 0x100 | u32::from(compiled.float_mode),
-        ..Dispatch::default()
-    };
-    for location in compiled.args.iter() {
-        let reg = location.reg.reg();
-        let vector = reg.index() as u8;
-        let word = match location.argument {
-            Argument::DescriptorSet(set) => (TABLES + u64::from(set) * TABLE_STRIDE) as u32,
-            Argument::PushConstant(word) => {
-                let bytes = run.push.get(word as usize * 4..).and_then(|rest| rest.first_chunk::<4>());
-                bytes.map_or(0, |bytes| u32::from_le_bytes(*bytes))
-            }
-            Argument::PushConstants => PUSH as u32,
-            Argument::NumWorkgroups(axis) => run.workgroups[usize::from(axis)],
-            Argument::WorkgroupId(axis) => {
-                dispatch.group_id[usize::from(axis)] = Some(reg.0);
-                continue;
-            }
-            Argument::LocalId(axis) => {
-                dispatch.vectors.push((vector, Initial::LocalId(axis)));
-                continue;
-            }
-            Argument::LocalIdsPacked => {
-                dispatch.vectors.push((vector, Initial::PackedLocalIds));
-                continue;
-            }
-            Argument::RingOffsets | Argument::ScratchOffset => continue,
-        };
-        dispatch.scalars.push((reg.0, word));
+        ..rig::dispatch(compiled, gpu, scalar)
     }
-    dispatch
 }
 
 impl Executor for Emulator<'_> {
     fn dispatch(
         &mut self,
-        run_of: &ComputeRun<'_>,
+        run: &ComputeRun<'_>,
         buffers: &mut [Vec<u8>],
         _: &mut [Image],
     ) -> Result<(), String> {
-        let module = self.modules.get(&run_of.pipeline.shader).ok_or("there is no module")?;
-        let wave64 = run_of.pipeline.subgroup_size.is_some_and(|size| size == 64);
+        let module =
+            self.modules.get(&run.pipeline.shader).ok_or("the script has no module for the shader")?;
+        let wave64 = run.pipeline.subgroup_size.is_some_and(|size| size == 64);
         let gpu = self.gpu.with_wave64(wave64);
         let options = Options::new(gpu);
-        let (compiled, size) = compiled(module, run_of, &options)?;
+        let (compiled, size) = compiled(module, run, &options)?;
         let high = u64::from(options.address_high) << 32;
         let mut memory = SimMemory::default();
         let mut tables: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         let bases: Vec<u64> =
             (0..buffers.len() as u64).map(|number| BUFFERS + number * BUFFER_STRIDE).collect();
-        for (&(set, binding), &buffer) in run_of.bindings {
+        for (&(set, binding), &buffer) in run.bindings {
             let table = tables.entry(set).or_insert_with(|| vec![0; TABLE_STRIDE as usize / 4]);
             let at = binding as usize * 4;
-            let words = descriptor(bases[buffer], buffers[buffer].len() as u32, gpu.generation());
-            table.get_mut(at..at + 4).ok_or("binding")?.copy_from_slice(&words);
+            let words = rig::descriptor(bases[buffer], buffers[buffer].len(), gpu.generation());
+            table
+                .get_mut(at..at + 4)
+                .ok_or("the binding is past the end of the table")?
+                .copy_from_slice(&words);
         }
         for (set, table) in tables {
             memory
                 .map(high | (TABLES + u64::from(set) * TABLE_STRIDE), bytes(&table))
                 .map_err(|e| format!("{e:?}"))?;
         }
-        if !run_of.push.is_empty() {
-            memory.map(high | PUSH, run_of.push.to_vec()).map_err(|e| format!("{e:?}"))?;
+        if !run.push.is_empty() {
+            memory.map(high | PUSH, run.push.to_vec()).map_err(|e| format!("{e:?}"))?;
         }
         for (base, buffer) in bases.iter().zip(&*buffers) {
             if !buffer.is_empty() {
@@ -132,11 +105,9 @@ impl Executor for Emulator<'_> {
         }
         let report = check_words(&compiled.code.words, &gpu, &CheckOptions::default());
         assert_eq!(report.faults().next(), None, "the checker finds nothing");
-        let program = Program::new(&compiled.code.words, CODE, gpu);
-        let outcome = run(&program, &mut memory, &dispatch(&compiled, &gpu, run_of, size), None);
-        if let Some(fault) = outcome.faults.first() {
-            return Err(format!("emulator: {fault}: {}", program.text(fault.at).unwrap_or_default()));
-        }
+        let dispatch = dispatch(&compiled, &gpu, run, size);
+        rig::execute(&compiled.code, gpu, &mut memory, &dispatch)
+            .map_err(|fault| format!("emulator: {fault}"))?;
         for (base, buffer) in bases.iter().zip(buffers) {
             if let Some(bytes) = memory.get(*base, buffer.len()) {
                 buffer.copy_from_slice(bytes);
@@ -144,13 +115,6 @@ impl Executor for Emulator<'_> {
         }
         Ok(())
     }
-}
-
-/// Rows of a table: each as a map from column to cell.
-fn rows(text: &str) -> Vec<BTreeMap<String, String>> {
-    let mut lines = text.lines();
-    let header = data::cells(lines.next().unwrap_or_default());
-    lines.map(|line| header.iter().cloned().zip(data::cells(line)).collect()).collect()
 }
 
 /// The modules of every script by shader.
@@ -161,7 +125,7 @@ fn script_modules(
     let files: BTreeMap<&str, &Vec<u8>> =
         archive.iter().filter_map(|(path, bytes)| Some((path.rsplit('/').next()?, bytes))).collect();
     let mut modules: BTreeMap<String, BTreeMap<String, Vec<u8>>> = BTreeMap::new();
-    for row in rows(table).iter().filter(|row| row["stage"] == "compute") {
+    for row in data::rows(table).iter().filter(|row| row["stage"] == "compute") {
         if let Some(bytes) = files.get(row["module"].as_str()) {
             let own = modules.entry(row["script"].clone()).or_default();
             own.insert(row["shader"].clone(), (*bytes).clone());
@@ -179,7 +143,7 @@ fn compute_scripts_hold_on_the_emulator() {
     let all = std::env::var_os("UNWEDGE_ALL").is_some();
     let (mut passed, mut number, mut failures) = (0, 0, Vec::new());
     let mut others: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for row in rows(&suite) {
+    for row in data::rows(&suite) {
         if row["pipelines"] != "compute" || row["lavapipe"] != "pass" {
             continue;
         }

@@ -455,7 +455,7 @@ fn slot_lanes(op: Op, slot: SlotAccess, moved: Type) -> Check {
     expect(end <= SLOT_COMPONENTS, "the lanes do not fit the slot")
 }
 
-/// A level is given in one way. A least level bounds what derivatives give.
+/// A level is given in at most one way. A least level bounds the level that derivatives give.
 fn level_flags(op: Op, flags: ImageFlags, has_derivatives: bool) -> Check {
     let given = [ImageFlags::BIAS, ImageFlags::LOD, ImageFlags::GRAD];
     let given = given.into_iter().filter(|flag| flags.has(*flag)).count();
@@ -463,7 +463,7 @@ fn level_flags(op: Op, flags: ImageFlags, has_derivatives: bool) -> Check {
     let least = flags.has(ImageFlags::MIN_LOD);
     expect(!least || !flags.has(ImageFlags::LOD), "an explicit level has no least level")?;
     let derivatives = has_derivatives || flags.has(ImageFlags::GRAD);
-    expect(!least || op != Op::ImageSample || derivatives, "there are no derivatives for a least level")
+    expect(!least || op != Op::ImageSample || derivatives, "a least level needs derivatives")
 }
 
 fn image_operands(op: Op, image: ImageAccess, args: &[Type], result: Option<Type>) -> Check {

@@ -1,4 +1,4 @@
-//! Makes files that hold code objects, as clang's tools and ar write them.
+//! Makes files that hold code objects, in the formats of clang's tools and of ar.
 
 use flate2::write::ZlibEncoder;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
@@ -8,7 +8,7 @@ use unwedge_capture::elf::{
     CodeObject, ElfSection, ElfSectionKind, ElfSymbol, ElfSymbolKind, Loader, flags_of, write,
 };
 
-/// A code object with one function that ends at once.
+/// A code object with one function, which is only `s_endpgm`.
 pub fn code_object(processor: &str) -> Vec<u8> {
     let code = 0xbf81_0000_u32.to_le_bytes().to_vec();
     let object = CodeObject {
@@ -142,7 +142,7 @@ pub fn host(sections: &[(&str, &[u8])]) -> Vec<u8> {
     file
 }
 
-/// An archive as GNU's ar writes it, with a symbol table that says nothing.
+/// An archive as GNU's ar writes it, with an empty symbol table.
 pub fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
     let mut file = b"!<arch>\n".to_vec();
     let member = |name: &str, bytes: &[u8], file: &mut Vec<u8>| {

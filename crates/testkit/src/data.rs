@@ -3,6 +3,7 @@
 //! Where they are not there, tests over them are skipped, and say so.
 
 use crate::pack;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -91,6 +92,28 @@ pub fn cells(line: &str) -> Vec<String> {
     }
     cells.push(cell);
     cells
+}
+
+/// The rows of a CSV table whose first line names the columns, as maps from column to cell.
+pub fn rows(text: &str) -> Vec<BTreeMap<String, String>> {
+    let mut lines = text.lines();
+    let header = cells(lines.next().unwrap_or_default());
+    lines.map(|line| header.iter().cloned().zip(cells(line)).collect()).collect()
+}
+
+/// The words that the recorded compute shaders read (`adreno/compute`, `amd/shaders`), as the description of the data defines them.
+pub fn compute_input() -> Vec<u32> {
+    let mut state = 0x1234_5678u32;
+    let word = |index: u32| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        match index & 3 {
+            0 => index,
+            1 => state >> 12 & 0xfff,
+            2 => state >> 24,
+            _ => state,
+        }
+    };
+    (0..1024).map(word).collect()
 }
 
 /// Every devcoredump of msm that its index names: path below the root's folder, and text.

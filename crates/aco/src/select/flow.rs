@@ -84,7 +84,7 @@ impl Selector<'_> {
         construct
     }
 
-    /// Regions nest at most [`unwedge_shader::ir::MAX_DEPTH`] deep, and so does this.
+    /// Regions nest at most [`unwedge_shader::ir::MAX_LOWERED_DEPTH`] deep, and so does this.
     fn region(&mut self, region: Region) -> Selected<()> {
         let func = self.func;
         for inst in func.insts(region) {

@@ -3,24 +3,9 @@
 use unwedge_aco::ir::{
     Block, Definition, NewInst, Op, Operand, PhysReg, Program, Progress, Pseudo, RegClass, Temp,
 };
-use unwedge_base::entity::Entity;
 use unwedge_isa::amdgcn::model::Mod;
 use unwedge_isa::amdgcn::{Gpu, Mods, Opcode};
-
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn next(&mut self) -> u32 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 16) as u32
-    }
-
-    pub fn below(&mut self, limit: usize) -> usize {
-        self.next() as usize % limit.max(1)
-    }
-}
+use unwedge_testkit::mutate::Rng;
 
 /// One of the lists of a scope.
 type ListOf = fn(&Scope) -> &Vec<Temp>;
@@ -36,7 +21,7 @@ struct Scope {
 
 pub struct Generator {
     pub program: Program,
-    random: Random,
+    random: Rng,
     block: Block,
     scope: Scope,
     /// How many values are kept.
@@ -67,7 +52,7 @@ pub fn program(gpu: Gpu, seed: u64, width: usize) -> Program {
         mask: program.lane_mask(),
         wave64: gpu.wave64(),
         program,
-        random: Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1),
+        random: Rng::new(seed),
         block,
         scope: Scope { scalars: vec![scalar], vectors: vec![lane], ..Scope::default() },
         width,
@@ -114,7 +99,7 @@ impl Generator {
 
     fn scalar(&mut self) -> Operand {
         match (self.random.below(4), self.pick(|scope| &scope.scalars)) {
-            (0, _) | (_, None) => Operand::c32(self.random.next() % 60),
+            (0, _) | (_, None) => Operand::c32(self.random.below(60) as u32),
             (_, Some(temp)) => self.read(temp),
         }
     }
@@ -170,7 +155,7 @@ impl Generator {
                 self.keep(temp);
             }
             4 => {
-                let operands = [self.vector(), self.vector(), Operand::c32(self.random.next() % 32)];
+                let operands = [self.vector(), self.vector(), Operand::c32(self.random.below(32) as u32)];
                 let temp = self.hw(Opcode::v_alignbit_b32, V1, &operands);
                 self.keep(temp);
             }
@@ -241,7 +226,7 @@ impl Generator {
                 self.keep(temps[0]);
             }
             18 => {
-                let (bits, vector) = ([8, 16][self.random.below(2)], self.random.below(2) == 0);
+                let (bits, vector) = ([8u32, 16][self.random.below(2)], self.random.below(2) == 0);
                 let operand = if vector {
                     self.vector()
                 } else {
@@ -250,8 +235,8 @@ impl Generator {
                         None => return,
                     }
                 };
-                let element = Operand::c32(self.random.next() % (32 / bits));
-                let sign = Operand::c32(self.random.next() % 2);
+                let element = Operand::c32(self.random.below(32 / bits as usize) as u32);
+                let sign = Operand::c32(self.random.below(2) as u32);
                 let class = if vector { V1 } else { S1 };
                 let (pseudo, operands) = if self.random.below(2) == 0 {
                     (Pseudo::Extract, vec![operand, element, Operand::c32(bits), sign])
@@ -270,7 +255,7 @@ impl Generator {
         let half = RegClass::vgpr_bytes(2);
         let (a, b) = (self.vector(), self.vector());
         let a = self.pseudo(Pseudo::SplitVector, &[half, half], &[a]);
-        let number = Operand::c32(self.random.next() % 2);
+        let number = Operand::c32(self.random.below(2) as u32);
         let b = self.pseudo(Pseudo::ExtractVector, &[half], &[b, number]);
         let chosen = a[self.random.below(2)];
         let parts = [self.read(chosen), self.read(b[0])];
@@ -329,12 +314,23 @@ impl Generator {
                 }
                 let mut operands = [self.read(a), self.read(b)];
                 if self.random.below(6) == 0 && class.dwords() == 1 {
-                    operands[1] = Operand::constant(self.random.next().into(), S1);
+                    operands[1] = Operand::constant(self.random.next_u64() & u64::from(u32::MAX), S1);
                 }
                 let temps = self.pseudo(pseudo, &[class], &operands);
                 self.keep(temps[0]);
             }
         }
+    }
+
+    /// One side of an `if`, where the values of `before` can be read: its last block, and what can be read there.
+    fn arm(&mut self, start: Block, before: &Scope, depth: usize) -> (Block, Scope) {
+        self.block = start;
+        self.scope = before.clone();
+        self.mark(Pseudo::LogicalStart);
+        self.region(depth - 1);
+        self.mark(Pseudo::LogicalEnd);
+        self.branch(Pseudo::Branch, &[]);
+        (self.block, self.scope.clone())
     }
 
     fn uniform_if(&mut self, depth: usize) {
@@ -345,20 +341,10 @@ impl Generator {
         let (from, before) = (self.block, self.scope.clone());
         let then = self.start();
         self.program.link(from, then);
-        self.block = then;
-        self.mark(Pseudo::LogicalStart);
-        self.region(depth - 1);
-        self.mark(Pseudo::LogicalEnd);
-        self.branch(Pseudo::Branch, &[]);
-        let (then_end, then_scope) = (self.block, std::mem::replace(&mut self.scope, before.clone()));
+        let (then_end, then_scope) = self.arm(then, &before, depth);
         let other = self.start();
         self.program.link(from, other);
-        self.block = other;
-        self.mark(Pseudo::LogicalStart);
-        self.region(depth - 1);
-        self.mark(Pseudo::LogicalEnd);
-        self.branch(Pseudo::Branch, &[]);
-        let (other_end, other_scope) = (self.block, self.scope.clone());
+        let (other_end, other_scope) = self.arm(other, &before, depth);
         let merge = self.start();
         self.program.link(then_end, merge);
         self.program.link(other_end, merge);
@@ -382,12 +368,7 @@ impl Generator {
         let (from, before) = (self.block, self.scope.clone());
         let then = self.start();
         self.program.link(from, then);
-        self.block = then;
-        self.mark(Pseudo::LogicalStart);
-        self.region(depth - 1);
-        self.mark(Pseudo::LogicalEnd);
-        self.branch(Pseudo::Branch, &[]);
-        let (then_end, then_scope) = (self.block, std::mem::replace(&mut self.scope, before.clone()));
+        let (then_end, then_scope) = self.arm(then, &before, depth);
         let invert = self.start();
         self.program.link_linear(from, invert);
         self.program.link_linear(then_end, invert);
@@ -399,12 +380,7 @@ impl Generator {
         let other = self.start();
         self.program.link_linear(invert, other);
         self.program.link_logical(from, other);
-        self.block = other;
-        self.mark(Pseudo::LogicalStart);
-        self.region(depth - 1);
-        self.mark(Pseudo::LogicalEnd);
-        self.branch(Pseudo::Branch, &[]);
-        let (other_end, other_scope) = (self.block, self.scope.clone());
+        let (other_end, other_scope) = self.arm(other, &before, depth);
         let merge = self.start();
         self.program.link_linear(invert, merge);
         self.program.link_linear(other_end, merge);
@@ -442,7 +418,7 @@ impl Generator {
         let definitions = [Definition::temp(next, S1), Definition::reg(PhysReg::SCC, S1)];
         let operands = [self.read(counter), Operand::c32(1)];
         self.program.append(self.block, &NewInst::hw(Opcode::s_add_u32, &definitions, &operands));
-        let rounds = Operand::c32(1 + self.random.next() % 3);
+        let rounds = Operand::c32(1 + self.random.below(3) as u32);
         let operands = [self.read(next), rounds];
         let again = self.hw(Opcode::s_cmp_lt_u32, S1, &operands);
         self.mark(Pseudo::LogicalEnd);
@@ -499,6 +475,5 @@ impl Generator {
         self.program.append(self.block, &new);
         self.mark(Pseudo::LogicalEnd);
         self.program.append(self.block, &NewInst::hw(Opcode::s_endpgm, &[], &[]));
-        debug_assert!(self.block.index() < self.program.blocks.len());
     }
 }

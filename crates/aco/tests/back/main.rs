@@ -2,18 +2,18 @@
 
 mod generate;
 mod interpret;
+#[path = "../rig/mod.rs"]
+mod rig;
 
+use rig::{GPUS, OUTPUT};
 use std::collections::HashMap;
 use unwedge_aco::ir::shape::Variants;
 use unwedge_aco::ir::{Program, text};
 use unwedge_aco::{BackPhase, Code, Limits, finish_watched, valid};
 use unwedge_check::amdgcn::{Certainty, CheckOptions, check_words};
 use unwedge_isa::amdgcn::{Gfx, Gpu};
-use unwedge_sim::amdgcn::{Dispatch, Initial, Program as Machine, SimMemory, Timing, run};
+use unwedge_sim::amdgcn::{Dispatch, Initial, Program as Machine, SimMemory, Timing};
 
-const GPUS: [&str; 9] =
-    ["gfx600", "gfx700", "gfx803", "gfx900", "gfx1010", "gfx1030", "gfx1100", "gfx1150", "gfx1200"];
-const OUTPUT: u64 = 0x2000_0000;
 const LANES: u32 = 64;
 
 fn gpus() -> impl Iterator<Item = Gpu> {
@@ -46,20 +46,12 @@ fn compile(program: &Program, limits: &Limits) -> Result<Code, String> {
     }
 }
 
-fn descriptor(gpu: &Gpu) -> [u32; 4] {
-    let format = match gpu.generation() {
-        Gfx::Gfx10 | Gfx::Gfx10_3 => 20 << 12 | 1 << 24 | 3 << 28,
-        Gfx::Gfx11 | Gfx::Gfx11_5 | Gfx::Gfx12 => 20 << 12 | 3 << 28,
-        _ => 7 << 12 | 4 << 15,
-    };
-    [OUTPUT as u32, 0, LANES * 4, format | 4 | 5 << 3 | 6 << 6 | 7 << 9]
-}
-
-/// Runs code, and says what it stored.
+/// Runs code. By offset: the words that it leaves.
 fn execute(code: &Code, gpu: Gpu, scalar: u32, seed: u64) -> Result<HashMap<u32, u32>, String> {
     let mut memory = SimMemory::default();
     memory.map(OUTPUT, vec![0; LANES as usize * 4]).expect("free");
-    let mut scalars: Vec<(u16, u32)> = (0..).zip(descriptor(&gpu)).collect();
+    let descriptor = rig::descriptor(OUTPUT, LANES as usize * 4, gpu.generation());
+    let mut scalars: Vec<(u16, u32)> = (0..).zip(descriptor).collect();
     scalars.push((4, scalar));
     let dispatch = Dispatch {
         size: [LANES, 1, 1],
@@ -69,13 +61,8 @@ fn execute(code: &Code, gpu: Gpu, scalar: u32, seed: u64) -> Result<HashMap<u32,
         steps: 1_000_000,
         ..Dispatch::default()
     };
-    let machine = Machine::new(&code.words, 0x0080_0000, gpu);
-    let outcome = run(&machine, &mut memory, &dispatch, None);
-    if let Some(fault) = outcome.faults.first() {
-        return Err(format!("{fault}: {}", machine.text(fault.at).unwrap_or_default()));
-    }
-    let bytes = memory.get(OUTPUT, LANES as usize * 4).expect("mapped");
-    let words = bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
+    rig::execute(code, gpu, &mut memory, &dispatch)?;
+    let words = rig::output(&memory, LANES as usize);
     Ok((0..).step_by(4).zip(words).collect())
 }
 

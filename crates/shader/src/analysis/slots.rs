@@ -22,7 +22,7 @@ pub struct SlotMask(BTreeMap<SlotKey, u8>);
 
 impl SlotMask {
     /// What a shader loads of its inputs or outputs. A fragment shader loads the primitive id, the layer and the viewport as system values,
-    /// which the stage before may store ([`crate::ir::SystemValue::fragment_slot`]).
+    /// and the stage before may store them ([`crate::ir::SystemValue::fragment_slot`]).
     pub fn loaded(shader: &Shader, dir: SlotDir) -> SlotMask {
         let mut mask = SlotMask::of(shader, dir, |op| matches!(op, Op::LoadSlot | Op::LoadInterpolated));
         if shader.info.stage == Stage::Fragment && dir == SlotDir::Input {

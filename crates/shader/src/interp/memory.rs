@@ -137,7 +137,7 @@ impl Scratch {
         true
     }
 
-    /// Makes bytes undefined, as if they were never written. `false` past the end.
+    /// Makes bytes undefined, as if they were never written; `false` if they are past the end.
     pub fn make_undefined(&mut self, address: u64, len: usize) -> bool {
         let Some(range) = range(address, len, self.bytes.len()) else { return false };
         self.written[range].fill(false);

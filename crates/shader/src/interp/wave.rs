@@ -434,7 +434,7 @@ impl Wave<'_> {
             SystemValue::SubgroupLeMask => mask(!(ge << 1)),
             SystemValue::SubgroupLtMask => mask(!ge),
             SystemValue::HelperInvocation => one(u32::from(input.helper)),
-            // Without device groups, multiview and layers.
+            // The interpreter has no device groups, multiview or layers.
             SystemValue::DeviceIndex | SystemValue::ViewIndex | SystemValue::Layer => one(0),
             _ => return None,
         })
@@ -794,7 +794,7 @@ impl Wave<'_> {
         if self.helper >> invocation & 1 != 0 && at.target.is_some() {
             return;
         }
-        // Only the invocation sees its scratch memory, so that poison there does not matter yet.
+        // Only the invocation itself reads its scratch memory, so poison there is reported where it is used.
         if at.target.is_some() && self.is_poison(value, invocation) {
             self.report(cx, inst, Violation::PoisonStore, invocation, at.address);
         }

@@ -4,10 +4,10 @@
 //! [`Type`] what a value is, [`Payload`] what an instruction says beside its operands, [`Shader`] what a shader is. `docs/shader-ir.md`
 //! tells the whole on four pages.
 
-/// The most regions within each other in what readers make. Passes may recurse.
+/// The most regions within each other in what front ends and the parser make. It is bounded so that passes may recurse.
 pub const MAX_DEPTH: usize = 500;
 
-/// The same after lowerings, which put checks and loops around what they replace.
+/// The most regions within each other after lowerings, which put checks and loops around what they replace.
 pub const MAX_LOWERED_DEPTH: usize = MAX_DEPTH + 16;
 
 mod builder;

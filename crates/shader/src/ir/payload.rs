@@ -250,8 +250,8 @@ named! {
         Cube "cube",
         /// Texels of a buffer.
         Buffer "buffer",
-        /// The attachment at the fragment: coordinates are relative to it, and the layer is the one that is rendered to, or the view of
-        /// multiview. One of both is 0, because stages do not choose layers with multiview.
+        /// The attachment at the fragment: coordinates are relative to the fragment, and the layer is the one that is rendered to, or the
+        /// view with multiview. One of the two is 0, because stages do not choose layers with multiview.
         Subpass "subpass",
     }
 }
@@ -283,7 +283,7 @@ flags! {
         OFFSET "offset" = 16;
         /// The sample of a multisampled image.
         SAMPLE "sample" = 32;
-        /// The least level. Not with an explicit level; without derivatives only where quads have them.
+        /// The least level. It needs derivatives, those of `grad` or of the quad, and excludes an explicit level.
         MIN_LOD "min_lod" = 64;
         /// The image has layers: the last coordinate.
         ARRAY "array" = 128;

@@ -13,7 +13,7 @@ use unwedge_base::entity::SecondaryMap;
 /// The slot of location 0.
 pub const FIRST_LOCATION_SLOT: u16 = 32;
 
-/// The most slots of a variable, and the most that an access chooses from: far more than two stages have between them.
+/// The most slots of a variable, and the most that an access chooses from. Stages have far fewer between them.
 pub const MAX_ACCESS_SLOTS: u16 = 256;
 
 /// The greatest index of a slot: there are two sources of blending and four streams.
@@ -42,7 +42,7 @@ impl Builtin {
         }
     }
 
-    /// Whether it is an integer, which is never interpolated.
+    /// Whether it is an integer. Integers are never interpolated.
     pub const fn is_integer(self) -> bool {
         use Builtin::*;
         matches!(
@@ -113,7 +113,7 @@ impl<'a> SlotLayout<'a> {
     }
 
     /// The slots of an input or output; `None` of other variables, and of one that has neither a location nor a built-in with so many
-    /// slots, whose slots do not fit into 16 bits, or that has more than [`MAX_ACCESS_SLOTS`].
+    /// slots, whose slots do not fit into 16 bits, or that has more than [`MAX_ACCESS_SLOTS`] slots.
     pub fn of(&self, var: Var) -> Option<VarSlots> {
         let data = &self.shader.vars[var];
         if !data.storage.is_interface() {

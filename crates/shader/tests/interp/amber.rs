@@ -84,13 +84,6 @@ impl Executor for Interpreter<'_> {
     }
 }
 
-/// Rows of a table: each as a map from column to cell.
-fn rows(text: &str) -> Vec<BTreeMap<String, String>> {
-    let mut lines = text.lines();
-    let header = data::cells(lines.next().unwrap_or_default());
-    lines.map(|line| header.iter().cloned().zip(data::cells(line)).collect()).collect()
-}
-
 /// Modules of every script by shader, of the suite's archive; of the drivers' archive where a script has no module there and
 /// a single compute shader.
 fn script_modules<'a>(
@@ -105,7 +98,7 @@ fn script_modules<'a>(
     };
     let mut modules: BTreeMap<String, BTreeMap<String, &[u8]>> = BTreeMap::new();
     let mut shaders: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for row in rows(tables[0]) {
+    for row in data::rows(tables[0]) {
         if row["stage"] != "compute" {
             continue;
         }
@@ -114,7 +107,7 @@ fn script_modules<'a>(
             modules.entry(row["script"].clone()).or_default().insert(row["shader"].clone(), bytes);
         }
     }
-    for row in rows(tables[1]) {
+    for row in data::rows(tables[1]) {
         let (script, module) = (&row["script"], format!("{}.spv", row["spirv_fnv64"]));
         let names = shaders.get(script).map(Vec::as_slice).unwrap_or_default();
         if let ([name], Some(bytes)) = (names, file(&archives[1], &module)) {
@@ -137,7 +130,7 @@ fn compute_scripts_of_the_conformance_suite_pass() {
     let mut others: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut reported: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut failures = Vec::new();
-    for row in rows(&suite) {
+    for row in data::rows(&suite) {
         if row["pipelines"] != "compute" || row["lavapipe"] != "pass" {
             continue;
         }

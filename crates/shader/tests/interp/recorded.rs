@@ -9,21 +9,7 @@ use unwedge_shader::passes::{PASSES, standard};
 use unwedge_shader::text;
 use unwedge_shader::valid::validate;
 use unwedge_testkit::data;
-
-/// The input buffer, as the data's description defines it.
-fn input() -> Vec<u8> {
-    let mut state = 0x1234_5678u32;
-    let word = |index: u32| {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        match index & 3 {
-            0 => index,
-            1 => state >> 12 & 0xfff,
-            2 => state >> 24,
-            _ => state,
-        }
-    };
-    (0..1024).map(word).flat_map(u32::to_le_bytes).collect()
-}
+use unwedge_testkit::pack::bytes;
 
 fn point(binding: u32) -> BindingPoint {
     BindingPoint { set: 0, binding, index: 0 }
@@ -51,7 +37,7 @@ fn recorded_compute_shaders_give_their_results() {
     let Some(expected) = data::text("adreno/compute/expected.csv.gz") else { return };
     let modules: BTreeMap<String, Vec<u8>> =
         data::archive("amd/shaders/shaders.tar.gz").into_iter().collect();
-    let input = input();
+    let input = bytes(&data::compute_input());
     let (mut reader, mut shader) = (Reader::default(), Shader::default());
     let mut lines = expected.lines();
     let header = data::cells(lines.next().unwrap_or_default());
@@ -143,7 +129,7 @@ fn recorded_nir_gives_the_results_of_its_shaders() {
         results.entry(cells[name].clone()).or_default().push((push, cells[words].clone()));
     }
     let all = std::env::var_os("UNWEDGE_ALL").is_some();
-    let input = input();
+    let input = bytes(&data::compute_input());
     let options = Options { subgroup_size: 64, ..Options::default() };
     let mut shader = Shader::default();
     let (mut texts, mut runs, mut failures) = (0, 0, Vec::new());

@@ -118,7 +118,7 @@ fn a_level_is_given_in_one_way() {
     let cases = [
         (Stage::Fragment, "bias|lod", 2, "exclude each other"),
         (Stage::Fragment, "lod|min_lod", 2, "no least level"),
-        (Stage::Vertex, "min_lod", 1, "no derivatives for a least level"),
+        (Stage::Vertex, "min_lod", 1, "a least level needs derivatives"),
     ];
     for (stage, flags, operands, reason) in cases {
         let text = |flags: &str, operands: usize| {

@@ -7,7 +7,7 @@ use unwedge_isa::amdgcn::{Gfx, Gpu};
 use unwedge_sim::amdgcn::{
     Control, Dispatch, GroupState, Initial, Program, SimFault, SimMemory, Timing, Watch, run, watch,
 };
-use unwedge_testkit::data::{root, text};
+use unwedge_testkit::data::{compute_input, root, text};
 use unwedge_testkit::pack::bytes;
 
 const FOLDER: &str = "amd/shaders";
@@ -100,21 +100,6 @@ const INPUT: u64 = 0x1000_0000;
 const OUTPUT: u64 = 0x2000_0000;
 const WORDS: usize = 256;
 
-/// The words that every shader reads.
-fn input() -> Vec<u32> {
-    let mut s = 0x1234_5678u32;
-    let mut word = |i: u32| {
-        s = s.wrapping_mul(1664525).wrapping_add(1013904223);
-        match i & 3 {
-            0 => i,
-            1 => s >> 12 & 0xfff,
-            2 => s >> 24,
-            _ => s,
-        }
-    };
-    (0..1024).map(&mut word).collect()
-}
-
 /// A descriptor of plain bytes.
 fn descriptor(base: u64, size: u32, generation: Gfx) -> [u32; 4] {
     let format = match generation {
@@ -165,7 +150,7 @@ impl Shader {
     /// The memory it finds.
     pub fn memory(&self) -> SimMemory {
         let high = if self.gpu.generation() >= Gfx::Gfx9 { 0xffff_8000_0000_0000 } else { 0 };
-        let input = input();
+        let input = compute_input();
         let mut table = Vec::new();
         table.extend(descriptor(INPUT, input.len() as u32 * 4, self.gpu.generation()));
         table.extend(descriptor(OUTPUT, WORDS as u32 * 4, self.gpu.generation()));

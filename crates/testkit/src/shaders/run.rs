@@ -177,8 +177,8 @@ pub fn observe(shader: &Shader, setup: &Setup) -> Result<Observed, NotComparable
     Ok(Observed { memory, images, outputs, steps: report.steps })
 }
 
-/// What the next stage sees of an output: only the vertices of a geometry shader, and nothing of a fragment that ends as a helper or is
-/// terminated.
+/// The part of an output that the next stage sees: only the vertices of a geometry shader, and nothing of a fragment that is a helper at
+/// its end or is terminated.
 fn visible(shader: &Shader, mut output: InvocationOutput) -> InvocationOutput {
     let ended = output.helper || output.terminated;
     if shader.info.stage == Stage::Geometry || shader.info.stage == Stage::Fragment && ended {

@@ -98,7 +98,7 @@ impl Translator<'_> {
         }
         match inst.op {
             Op::FRem | Op::FMod => self.float_remainder(inst)?,
-            // Tests for what other operations may assume away: they are exact.
+            // Other operations may assume that NaN and infinity do not occur; tests for them may not.
             Op::IsNan => {
                 self.exact = true;
                 let x = self.operand(inst, 3)?;

@@ -103,7 +103,7 @@ impl Translator<'_> {
         if given.into_iter().filter(|bit| bits.contains(*bit)).count() > 1
             || bits.contains(ImageOperands::LOD | ImageOperands::MIN_LOD)
         {
-            return invalid("a level of an image is given in two ways");
+            return invalid("the level of an image is given in two ways");
         }
         let mut next = at + 1;
         let mut offset = None;

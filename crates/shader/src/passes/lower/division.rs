@@ -2,7 +2,7 @@
 //!
 //! By a constant: the upper half of a product with a rounded reciprocal, then a shift (Granlund and Montgomery, "Division by Invariant
 //! Integers using Multiplication"). By another value in 32 bits: the reciprocal of a float, one step of Newton in integers, two
-//! corrections. In 64 bits: 64 rounds of a loop, a bit of the quotient each. 8 and 16 bits are extended to 32.
+//! corrections. In 64 bits: a loop of 64 rounds, each of which gives a bit of the quotient. 8 and 16 bits are extended to 32.
 //!
 //! Why two corrections are enough, for a divisor y: the float estimate z is scaled by 1 - 2^-20, which is more than conversion, division (2.5 units
 //! in the last place) and product are off together, so that z is not above 2^32/y, and after the step it is less than 1 + y/2^32 +
@@ -184,7 +184,7 @@ fn by_reciprocal(builder: &mut Builder, a: Value, b: Value) -> (Value, Value) {
 }
 
 /// 64 rounds, in each of which the dividend is shifted into the remainder from the left, and the quotient into the dividend from the
-/// right. No branch depends on the operands, because it would be undefined if they are.
+/// right. No branch depends on the operands, because a branch on an undefined operand would be undefined.
 fn by_bits(builder: &mut Builder, a: Value, b: Value) -> (Value, Value) {
     let (zero, first) = (builder.constant(Base::B64, 0), builder.u32(0));
     let (inst, body) = builder.loop_(&[first, a, zero], &[Type::B64, Type::B64]);

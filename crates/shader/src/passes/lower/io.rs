@@ -58,7 +58,7 @@ struct Leaf {
     compact: Option<Index>,
     /// The indices that are to be checked before a store.
     checked: Vec<Index>,
-    /// Whether an index is past the end of its array, whatever its value is.
+    /// Whether an index is past the end of its array in any case.
     outside: bool,
     /// Where it is interpolated, and whether that is linear on the screen.
     interpolation: Option<(InterpAt, bool)>,
@@ -182,7 +182,7 @@ impl Leaf {
                 self.access.component = (bits as u32 % SLOT_COMPONENTS) as u8;
             }
             Some(bits) => self.move_by((bits as u32).wrapping_mul(stride)),
-            // Every index is past the end.
+            // The array has no elements.
             None if len == 0 => self.outside = true,
             None => {
                 self.checked.push(index);

@@ -61,7 +61,7 @@ impl TypeSize {
     }
 }
 
-/// What memory holds of a value.
+/// The type that a value has in memory.
 fn memory_type(ty: Type) -> Type {
     if ty.base == Base::B1 { ty.with_base(Base::B32) } else { ty }
 }
@@ -115,7 +115,7 @@ struct Leaf {
 }
 
 struct Layout {
-    /// Where variables start that were accessed; `None` if they do not fit.
+    /// The start of each variable that was accessed; the inner `None` if it does not fit.
     starts: SecondaryMap<Var, Option<Option<u64>>>,
     /// Bytes of scratch memory.
     size: u64,
@@ -184,7 +184,7 @@ impl Layout {
             }
         }
         leaf.align = sizes[node].align.trailing_zeros() as u8;
-        // Past the end of a variable only if an index is.
+        // It is past the end of the variable only if an index is past the end of its array.
         leaf.start = u32::try_from(at).unwrap_or(u32::MAX);
         Some(leaf)
     }

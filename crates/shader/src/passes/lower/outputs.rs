@@ -1,4 +1,4 @@
-//! Lowers outputs that are read or indexed: takes any shader; afterwards outputs are only stored, and all indices into them are constant.
+//! Lowers outputs that are loaded or indexed: takes any shader; afterwards outputs are only stored, and all indices into them are constant.
 //!
 //! An output that the shader loads, or stores through an index that is not constant, becomes a private variable. What was stored of it
 //! is written to the output at the end of the shader, and in a geometry shader before every vertex. It belongs before `variables` and
@@ -32,7 +32,7 @@ type Pattern = Vec<Option<u64>>;
 struct OutputUse {
     /// Whether it is loaded or stored through an index that is not constant.
     lowers: bool,
-    /// Lanes that are stored by each path.
+    /// The lanes that are stored through each path.
     stores: BTreeMap<Pattern, u16>,
 }
 
@@ -126,7 +126,7 @@ fn uses(shader: &Shader) -> BTreeMap<Var, OutputUse> {
     uses
 }
 
-/// Collects the leaves of a type that are stored. `false` if one is too deep.
+/// Collects the leaves of a type that are stored; `false` if one is too deep.
 fn collect(
     shader: &Shader,
     counts: &SecondaryMap<TypeId, u64>,

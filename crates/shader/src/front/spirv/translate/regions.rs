@@ -102,7 +102,7 @@ impl Translator<'_> {
             self.at = phi.at;
             let (id, ty) = (phi.word(2)?, self.result_type(phi)?);
             let end = start + self.module.types.leaves(ty) as usize;
-            // Control starts in the first block of a function, and comes from nowhere.
+            // The first block of a function has no predecessors, so nothing gives its phis values.
             let values = values.get(start..end);
             let values = values.ok_or(SpirvCause::Invalid("a phi is in the first block of a function"))?;
             let val = self.make(ValKind::Leaves, values);

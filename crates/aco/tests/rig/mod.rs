@@ -1,0 +1,78 @@
+//! What tests that execute compiled code share: GPUs, descriptors, memory, and the registers that a dispatch sets.
+
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use unwedge_aco::abi::Argument;
+use unwedge_aco::{Code, Compiled, Options};
+use unwedge_isa::amdgcn::{Gfx, Gpu};
+use unwedge_sim::amdgcn::{Dispatch, Initial, Program, SimMemory, run};
+use unwedge_testkit::pack::bytes;
+
+/// One GPU of each generation.
+pub const GPUS: [&str; 9] =
+    ["gfx600", "gfx700", "gfx803", "gfx900", "gfx1010", "gfx1030", "gfx1100", "gfx1150", "gfx1200"];
+/// The low word of the address of descriptor set 0.
+pub const TABLE: u64 = 0x0001_0000;
+/// The buffer of binding 0.
+pub const INPUT: u64 = 0x1000_0000;
+/// The buffer of binding 1.
+pub const OUTPUT: u64 = 0x2000_0000;
+const CODE: u64 = 0x0080_0000;
+
+/// A descriptor of a buffer of plain bytes.
+pub fn descriptor(base: u64, size: usize, generation: Gfx) -> [u32; 4] {
+    let format = match generation {
+        Gfx::Gfx10 | Gfx::Gfx10_3 => 20 << 12 | 1 << 24 | 3 << 28,
+        Gfx::Gfx11 | Gfx::Gfx11_5 | Gfx::Gfx12 => 20 << 12 | 3 << 28,
+        _ => 7 << 12 | 4 << 15,
+    };
+    [base as u32, (base >> 32) as u32, size as u32, format | 4 | 5 << 3 | 6 << 6 | 7 << 9]
+}
+
+/// Memory with an input, a zeroed output and their descriptor set.
+pub fn memory(options: &Options, input: Vec<u8>, output_bytes: usize) -> SimMemory {
+    let generation = options.gpu.generation();
+    let table = [descriptor(INPUT, input.len(), generation), descriptor(OUTPUT, output_bytes, generation)];
+    let mut memory = SimMemory::default();
+    memory.map(u64::from(options.address_high) << 32 | TABLE, bytes(&table.concat())).expect("free");
+    memory.map(INPUT, input).expect("free");
+    memory.map(OUTPUT, vec![0; output_bytes]).expect("free");
+    memory
+}
+
+/// A dispatch of a compiled shader. `scalar` gives the words of arguments that the driver loads; those without a word are not set.
+pub fn dispatch(compiled: &Compiled, gpu: &Gpu, scalar: impl Fn(Argument) -> Option<u32>) -> Dispatch {
+    let mut dispatch = Dispatch {
+        lds: compiled.code.lds_bytes,
+        scratch: compiled.code.scratch_bytes,
+        mode: 0x100 | u32::from(compiled.float_mode),
+        group_id_in_ttmp: gpu.generation() >= Gfx::Gfx12,
+        ..Dispatch::default()
+    };
+    for location in compiled.args.iter() {
+        let reg = location.reg.reg();
+        let vector = reg.index() as u8;
+        match location.argument {
+            Argument::WorkgroupId(axis) => dispatch.group_id[usize::from(axis)] = Some(reg.0),
+            Argument::LocalId(axis) => dispatch.vectors.push((vector, Initial::LocalId(axis))),
+            Argument::LocalIdsPacked => dispatch.vectors.push((vector, Initial::PackedLocalIds)),
+            argument => dispatch.scalars.extend(scalar(argument).map(|word| (reg.0, word))),
+        }
+    }
+    dispatch
+}
+
+/// Runs code; the first fault, with the instruction that it is at.
+pub fn execute(code: &Code, gpu: Gpu, memory: &mut SimMemory, dispatch: &Dispatch) -> Result<(), String> {
+    let program = Program::new(&code.words, CODE, gpu);
+    match run(&program, memory, dispatch, None).faults.first() {
+        Some(fault) => Err(format!("{fault}: {}", program.text(fault.at).unwrap_or_default())),
+        None => Ok(()),
+    }
+}
+
+/// The words of the output.
+pub fn output(memory: &SimMemory, words: usize) -> Vec<u32> {
+    let bytes = memory.get(OUTPUT, words * 4).expect("mapped");
+    bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+}
