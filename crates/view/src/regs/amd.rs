@@ -143,7 +143,7 @@ impl<'d, 'q> Answers<'d, 'q> {
     fn header(&self, register: &str, value: u32) -> DescribedEntry<'d> {
         let header = AmdPacketHeader::decode(value);
         let packet = header.and_then(|header| header.name(self.amd));
-        let dwords = header.map(AmdPacketHeader::payload_dwords);
+        let dwords = header.map(AmdPacketHeader::count);
         describe::header(register.to_owned(), value, packet, dwords)
     }
 
