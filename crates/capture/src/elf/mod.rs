@@ -282,30 +282,22 @@ impl<'a> CodeObject<'a> {
         named.or_else(|| self.processor_of_notes())
     }
 
-    /// Whether the code needs that page faults are retried, or that they are not; `None` where either will do, or its
-    /// processor has no choice.
+    /// Whether the code needs XNACK, the retry of page faults, on or off; `None` where either works, or its processor has
+    /// no choice.
     pub fn xnack(&self) -> Option<bool> {
         match self.loader {
             Loader::Hsa(2) => (self.flags & 1 != 0).then_some(true),
             Loader::Hsa(3) => (self.flags & 0x100 != 0).then_some(true),
-            _ => match self.flags >> 8 & 3 {
-                2 => Some(false),
-                3 => Some(true),
-                _ => None,
-            },
+            _ => mode_of(self.flags >> 8),
         }
     }
 
-    /// Whether the code needs ECC of registers, or that there is none, as [`CodeObject::xnack`].
+    /// Whether the code needs ECC of registers on or off, as [`CodeObject::xnack`].
     pub fn sramecc(&self) -> Option<bool> {
         match self.loader {
             Loader::Hsa(2) => None,
             Loader::Hsa(3) => (self.flags & 0x200 != 0).then_some(true),
-            _ => match self.flags >> 10 & 3 {
-                2 => Some(false),
-                3 => Some(true),
-                _ => None,
-            },
+            _ => mode_of(self.flags >> 10),
         }
     }
 
@@ -394,19 +386,28 @@ impl<'a> CodeObject<'a> {
     }
 }
 
+/// A mode in the low two bits of a field of `e_flags`, from HSA v4 on.
+fn mode_of(field: u32) -> Option<bool> {
+    match field & 3 {
+        2 => Some(false),
+        3 => Some(true),
+        _ => None,
+    }
+}
+
 /// Where a function is in its section.
 struct FunctionRange<'c> {
     /// Its first byte: that of its header, if it has one.
     first: usize,
     /// The first byte of its code.
     code: usize,
-    /// What follows its last byte.
+    /// The end of its code.
     stop: usize,
     name: &'c str,
     kernel: bool,
 }
 
-/// Where the code of a HSA v2 kernel starts behind its header.
+/// Where the code of a HSA v2 kernel starts after its header.
 fn entry_of(section: &[u8], at: usize) -> usize {
     let entry = section.get(at..).and_then(|bytes| bytes.get(16..24)).and_then(|b| b.try_into().ok());
     let entry = entry.map(u64::from_le_bytes).filter(|&entry| entry >= KERNEL_CODE_SIZE);
