@@ -182,7 +182,7 @@ pub enum FindingRole {
     Why,
     /// It stands on its own.
     Also,
-    /// It was seen, and says nothing beside the cause.
+    /// It was seen, and adds nothing to the cause.
     Aside,
     /// It names what the dump does not hold.
     Missing,
