@@ -34,7 +34,7 @@ pub fn amd_gpu(text: &str, db: &Db) -> Option<AmdGpu> {
     if let Some(id) = lower.strip_prefix("1002:") {
         return chip(db.amd_chip_by_pci(u32::from_str_radix(id, 16).ok()?)?);
     }
-    // A target is of several chips, and of none that the tables have. Some generations have the name of one.
+    // A target may be of several chips, or of none in the tables. Some generations have the name of a target.
     let target = GfxTarget::from_name(&lower);
     let known = target.filter(|target| db.amd_chips().any(|chip| chip.target() == Some(*target)));
     let generation = Gfx::ALL.into_iter().find(|gfx| gfx.name() == lower);
