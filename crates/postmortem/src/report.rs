@@ -178,9 +178,9 @@ pub enum FindingRole {
     Cause,
     /// Where the command processor stopped.
     Position,
-    /// It supports the cause, or says what was in flight.
+    /// It supports the cause, or shows what was in flight.
     Why,
-    /// It stands on its own.
+    /// It is independent of the cause.
     Also,
     /// It was seen, and adds nothing to the cause.
     Aside,
