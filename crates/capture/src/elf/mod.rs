@@ -21,6 +21,7 @@ pub use read::read;
 pub use write::write;
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::ops::Range;
 use unwedge_base::Diagnostic;
 
@@ -303,10 +304,18 @@ impl<'a> CodeObject<'a> {
 
     /// Code, in the order of sections and addresses: the functions that symbols name, and what is left between them.
     pub fn functions(&self) -> Vec<CodeFunction<'_>> {
+        // A file may have many sections, symbols and descriptors: they are ordered once for all.
+        let described = self.symbols.iter().filter(|symbol| self.descriptor_at(symbol).is_some());
+        let described: HashSet<&str> =
+            described.filter_map(|symbol| symbol.name.strip_suffix(".kd")).collect();
+        let mut symbols: Vec<&ElfSymbol<'a>> = self.symbols.iter().collect();
+        symbols.sort_by_key(|symbol| symbol.section);
         let mut all = Vec::new();
         for (index, section) in self.sections.iter().enumerate() {
             if section.kind == ElfSectionKind::Code && !section.bytes.is_empty() {
-                self.functions_of(index, section, &mut all);
+                let first = symbols.partition_point(|symbol| symbol.section < Some(index));
+                let end = symbols.partition_point(|symbol| symbol.section <= Some(index));
+                self.functions_of(index, section, &symbols[first..end], &described, &mut all);
             }
         }
         all
@@ -316,14 +325,16 @@ impl<'a> CodeObject<'a> {
         &'c self,
         index: usize,
         section: &'c ElfSection<'a>,
+        symbols: &[&'c ElfSymbol<'a>],
+        described: &HashSet<&str>,
         all: &mut Vec<CodeFunction<'c>>,
     ) {
         let end = section.bytes.len();
         let mut ranges: Vec<FunctionRange<'_>> = Vec::new();
-        for symbol in self.symbols.iter().filter(|s| s.section == Some(index)) {
+        for &symbol in symbols {
             let Some(at) = self.offset(section, symbol.value) else { continue };
             let (code, kernel) = match symbol.kind {
-                ElfSymbolKind::Function => (at, self.descriptor_of(&symbol.name).is_some()),
+                ElfSymbolKind::Function => (at, described.contains(&*symbol.name)),
                 ElfSymbolKind::HsaKernel => (at.saturating_add(entry_of(&section.bytes, at)), true),
                 ElfSymbolKind::Object | ElfSymbolKind::Other => continue,
             };
@@ -380,6 +391,11 @@ impl<'a> CodeObject<'a> {
     pub fn descriptor_of(&self, function: &str) -> Option<&[u8]> {
         let symbol =
             self.symbols.iter().find(|s| s.name.strip_suffix(".kd").is_some_and(|name| name == function))?;
+        self.descriptor_at(symbol)
+    }
+
+    /// The kernel descriptor that a symbol names.
+    fn descriptor_at(&self, symbol: &ElfSymbol<'_>) -> Option<&[u8]> {
         let section = self.sections.get(symbol.section?)?;
         let at = self.offset(section, symbol.value)?;
         section.bytes.get(at..at.checked_add(DESCRIPTOR_SIZE as usize)?)
