@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Looks at pages of `unwedge … --html` with headless Chromium.
+"""Checks pages of `unwedge … --html` with headless Chromium.
 
     ci/pages.py [--shots FOLDER] PAGE…
 
-Each page is loaded at 360 and 1,600 pixels of width, light and dark. Reported: text in the console, requests, pages that are wider
-than the window, and what axe-core finds to be serious or critical. Exit status 1 if there is any.
+Each page is loaded at 360 and 1,600 pixels of width, light and dark. The script reports text in the console, requests, pages that are
+wider than the window, and serious or critical findings of axe-core. The exit status is 1 if it reports any.
 
 It needs Chromium (`apt-get install chromium`), the Python package playwright, and axe-core (`npm install axe-core`; AXE names
-axe.min.js). Without them it says so and ends with status 0. It is not part of CI.
+axe.min.js). Without them it prints that it was skipped and exits with status 0. It is not part of CI.
 """
 
 import os
@@ -35,14 +35,14 @@ def main():
         sys.exit(__doc__)
     chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
     if not chromium:
-        skip("there is no Chromium")
+        skip("Chromium is not installed")
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
-        skip("there is no playwright for this Python")
+        skip("this Python does not have playwright")
     axe = Path(os.environ.get("AXE", "node_modules/axe-core/axe.min.js"))
     if not axe.is_file():
-        skip(f"there is no axe-core at {axe}")
+        skip(f"axe-core is not at {axe}")
     axe = axe.read_text()
     faults = 0
     with sync_playwright() as play:
@@ -60,7 +60,7 @@ def main():
 
 
 def look(browser, page, scheme, width, axe, shots):
-    # The policy of a page forbids what axe-core needs.
+    # The content security policy of a page does not allow the script of axe-core.
     context = browser.new_context(
         viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True
     )
@@ -70,7 +70,7 @@ def look(browser, page, scheme, width, axe, shots):
 
     def request(asked):
         if asked.url != url and not asked.url.startswith("data:"):
-            found.append(f"asks for {asked.url}")
+            found.append(f"requests {asked.url}")
 
     tab.on("console", lambda message: found.append(f"console: {message.text}"))
     tab.on("pageerror", lambda error: found.append(f"error: {error}"))
@@ -82,7 +82,7 @@ def look(browser, page, scheme, width, axe, shots):
         found.append(f"{over} pixels wider than the window")
     if shots:
         tab.screenshot(path=shots / f"{page.stem}-{scheme}-{width}.png", full_page=True)
-    # What is folded counts, too; of long tables, which take minutes, only that they are there.
+    # Folds are opened to be checked, but not long tables, which take minutes.
     tab.evaluate(
         "document.querySelectorAll('details').forEach((fold) => {"
         " if (fold.querySelectorAll('tr').length < 200) fold.open = true; })"

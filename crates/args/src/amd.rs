@@ -68,10 +68,10 @@ pub struct AmdCheck {
     /// Findings of this level and above are shown, and make the exit status 4
     #[arg(long, value_enum, value_name = "LEVEL", default_value = "error")]
     pub deny: CheckLevel,
-    /// One JSON object, whose schema docs/json-schema.md tells
+    /// One JSON object, whose schema is in docs/json-schema.md
     #[arg(long)]
     pub json: bool,
-    /// Write the listing as one page of HTML, which loads nothing, to this file instead; `-` for standard output
+    /// Write the listing as a self-contained HTML page to this file instead; `-` for standard output
     #[arg(long, value_name = "OUT", conflicts_with = "json")]
     pub html: Option<PathBuf>,
     /// Where code starts, in bytes from its beginning; may be given several times
@@ -97,14 +97,14 @@ pub struct AmdCheck {
     pub verbose: bool,
 }
 
-/// How sure a finding is.
+/// The level of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum CheckLevel {
     /// Wrong on this GPU
     Error,
-    /// Sources differ on whether it is
+    /// Sources differ on whether it is wrong
     Warning,
-    /// Correct, and not as it should be
+    /// Correct, but not as it should be
     Note,
 }
 
@@ -266,7 +266,7 @@ pub struct AmdRun {
     /// Show memory afterwards (ADDRESS:BYTES), or write it (ADDRESS:BYTES=FILE); repeatable
     #[arg(long, value_name = "ADDRESS:BYTES")]
     pub dump: Vec<String>,
-    /// One JSON object, whose schema docs/json-schema.md tells
+    /// One JSON object, whose schema is in docs/json-schema.md
     #[arg(long)]
     pub json: bool,
 }

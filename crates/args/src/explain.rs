@@ -34,7 +34,7 @@ pub struct Explain {
     /// Print the signature and the name of each file, separated by a tab
     #[arg(long, conflicts_with_all = ["json", "verbose"])]
     pub signature: bool,
-    /// Write the report as one page of HTML, which loads nothing, to this file instead; `-` for standard output
+    /// Write the report as a self-contained HTML page to this file instead; `-` for standard output
     #[arg(long, value_name = "OUT", conflicts_with_all = ["json", "signature", "verbose", "width"])]
     pub html: Option<PathBuf>,
     /// Show every finding whole, with all its evidence
@@ -59,7 +59,7 @@ pub struct Decode {
     /// Print one JSON object per line instead of text; not with -a, -m, -s, -v, which are about text
     #[arg(long)]
     pub json: bool,
-    /// Write the listing as one page of HTML, which loads nothing, to this file instead; `-` for standard output
+    /// Write the listing as a self-contained HTML page to this file instead; `-` for standard output
     #[arg(long, value_name = "OUT", conflicts_with = "json")]
     pub html: Option<PathBuf>,
     /// Show only the packets around a place, and the state there: `hang` (of a dump), `draw N`, `blit N`, `dispatch N`, or an

@@ -58,7 +58,7 @@ pub struct Ir3Check {
     /// Findings of this level count as wrong, too: warning, note
     #[arg(long, value_name = "LEVEL", value_parser = unwedge_view::asm::level_of, default_value = "error")]
     pub deny: unwedge::check::ir3::Level,
-    /// One JSON object, whose schema docs/json-schema.md tells
+    /// One JSON object, whose schema is in docs/json-schema.md
     #[arg(long)]
     pub json: bool,
 }

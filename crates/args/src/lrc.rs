@@ -124,7 +124,7 @@ pub struct LrcVerify {
     /// Print one JSON object instead of text
     #[arg(long)]
     pub json: bool,
-    /// Write the listing as one page of HTML, which loads nothing, to this file instead; `-` for standard output
+    /// Write the listing as a self-contained HTML page to this file instead; `-` for standard output
     #[arg(long, value_name = "OUT", conflicts_with = "json")]
     pub html: Option<PathBuf>,
 }

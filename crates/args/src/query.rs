@@ -130,7 +130,7 @@ pub struct Diff {
     /// Print JSON lines instead of text
     #[arg(long)]
     pub json: bool,
-    /// Write the listing as one page of HTML, which loads nothing, to this file instead; `-` for standard output
+    /// Write the listing as a self-contained HTML page to this file instead; `-` for standard output
     #[arg(long, value_name = "OUT", conflicts_with_all = ["json", "images"])]
     pub html: Option<PathBuf>,
 }

@@ -5,6 +5,7 @@ use unwedge_capture::bundle::{Bundle, BundleContents};
 use unwedge_capture::{FileKind, sniff};
 use unwedge_testkit::bundle::{archive, bundle, code_object, compressed, host, offload_binary};
 use unwedge_testkit::check;
+use unwedge_testkit::mutate::Rng;
 
 /// More than any test unpacks.
 const LIMIT: u64 = 1 << 24;
@@ -22,8 +23,7 @@ fn two() -> Vec<u8> {
 fn objects(file: &[u8]) -> (Vec<(String, String)>, usize) {
     let Some(bundle) = Bundle::read(file, LIMIT) else { return (Vec::new(), 0) };
     let of = |entry| {
-        let processor = Bundle::bytes(&bundle, entry);
-        let object = unwedge_capture::elf::read(processor).expect("a code object");
+        let object = unwedge_capture::elf::read(Bundle::bytes(&bundle, entry)).expect("a code object");
         (entry.name(), object.processor().unwrap_or_default().to_owned())
     };
     (bundle.code_objects().map(of).collect(), bundle.diagnostics.len())
@@ -151,6 +151,26 @@ fn entries_that_overlap_do_not_multiply_the_work() {
     assert!(bundle.entries.len() < 20 && !bundle.diagnostics.is_empty(), "{}", bundle.entries.len());
 }
 
+/// Offload binaries that all claim entries up to the end of the section are read within their own sizes: the work would be
+/// quadratic.
+#[test]
+fn offload_binaries_are_read_within_their_size() {
+    const BINARIES: u64 = 1 << 15;
+    let mut section = Vec::new();
+    for _ in 0..BINARIES {
+        section.extend(0xad10_ff10_u32.to_le_bytes());
+        section.extend(2_u32.to_le_bytes());
+        // Its size, the offset of its entries, which is in the zeros, and how many it claims.
+        for number in [32, 32 * BINARIES, u64::MAX] {
+            section.extend(number.to_le_bytes());
+        }
+    }
+    section.resize(2 * section.len(), 0);
+    let file = host(&[(".llvm.offloading", &section)]);
+    let bundle = Bundle::read(&file, LIMIT).expect("something is lost");
+    assert!(bundle.entries.is_empty() && !bundle.diagnostics.is_empty());
+}
+
 /// A bundle in a bundle in a bundle …
 #[test]
 fn nesting_is_bounded() {
@@ -168,11 +188,8 @@ fn broken_files_do_no_harm() {
     let image = offload_binary("amdgcn-amd-amdhsa", "gfx906", &code_object("gfx906"));
     let whole =
         archive(&[("fat.o", &fat), ("image.o", &host(&[(".llvm.offloading", &image)])), ("b", &two())]);
-    let mut state = 1_u64;
-    let mut next = move || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as usize
-    };
+    let mut rng = Rng::new(1);
+    let mut next = move || rng.next_u64() as usize;
     for _ in 0..3_000 {
         let mut bytes = whole.clone();
         for _ in 0..1 + next() % 6 {

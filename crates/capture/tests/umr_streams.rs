@@ -1,6 +1,7 @@
 //! Streams and shaders as umr prints them: what it leaves out stays unknown, whose packets they are follows from their names.
 
 use unwedge_capture::umr::{UmrStreamKind, UmrText};
+use unwedge_testkit::mutate::Rng;
 
 /// A ring and an IB of gfx11, whose packets of registers have no offsets; colours, and vmids in hexadecimal.
 const GFX: &str = "\
@@ -141,11 +142,8 @@ fn broken_texts_do_no_harm() {
     for cut in 0..GFX.len() {
         let _ = UmrText::read(&GFX.as_bytes()[..cut]);
     }
-    let mut state = 7_u64;
-    let mut next = move || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as usize
-    };
+    let mut rng = Rng::new(7);
+    let mut next = move || rng.next_u64() as usize;
     for _ in 0..2_000 {
         let mut text = GFX.as_bytes().to_vec();
         for _ in 0..1 + next() % 4 {

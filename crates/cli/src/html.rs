@@ -8,7 +8,7 @@ use unwedge_view::html::{self, LISTING_BYTES, ListingPage};
 ///
 /// # Errors
 ///
-/// Why it was not written, with the name of the file. A broken pipe is none.
+/// Why it was not written, with the name of the file. A broken pipe is not an error.
 pub fn write(file: &Path, page: &[u8]) -> io::Result<()> {
     if file.as_os_str() == "-" {
         let mut out = io::stdout().lock();
@@ -20,7 +20,7 @@ pub fn write(file: &Path, page: &[u8]) -> io::Result<()> {
     std::fs::write(file, page).map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", file.display())))
 }
 
-/// A listing that becomes a page. What is more than a page shows is counted, and not kept.
+/// A listing that becomes a page. Bytes past what a page shows are counted, and not kept.
 pub struct PageListing {
     file: PathBuf,
     title: String,

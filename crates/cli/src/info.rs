@@ -63,8 +63,8 @@ fn stream_of(
     Ok(Outcome::of(&stream.name, &diagnostics))
 }
 
-/// What is in a dump, or in a file of another known kind, as JSON or text. No more than `limit` bytes of code objects are unpacked. Returns what was lost. A failed write ends the
-/// output; it is for the owner of `out` to remember why.
+/// What is in a dump, or in a file of another known kind, as JSON or text. No more than `limit` bytes of code objects are
+/// unpacked. Returns what was lost. A failed write ends the output; it is for the owner of `out` to remember why.
 ///
 /// # Errors
 /// When the dump cannot be read.

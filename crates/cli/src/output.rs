@@ -1,6 +1,6 @@
 //! Results out: standard output behind one large buffer, or a pager; and whether to colour.
 //!
-//! With `--html` results are kept, and become a page when they are complete.
+//! With `--html` results are kept in memory, and written as a page when they are complete.
 //!
 //! A reader that goes away (a broken pipe, a pager that was quit) ends the output and is no error.
 

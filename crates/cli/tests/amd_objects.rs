@@ -112,17 +112,20 @@ fn wrong_headers_name_their_line() {
     assert!(code == Some(1) && said.contains("this file is for gfx900, not for gfx803"), "{said}");
 }
 
-/// The header says what registers are set, as a descriptor does.
+/// A header has the registers that are set, as a descriptor does.
 #[test]
 fn kernels_of_hsa_v2_are_checked_and_run() {
     let object = good(&ASM, SOURCE.as_bytes());
     assert_eq!(text(&good(&["amd", "check", "-"], &object)), "");
+    let ran = text(&good(&["amd", "run", "-"], &object));
+    assert!(ran.contains("gfx803: 2 instructions") && ran.contains("0 faults"), "{ran}");
     let unset = SOURCE.replace("compute_pgm_rsrc2_user_sgpr = 2", "compute_pgm_rsrc2_user_sgpr = 0");
     let output = unwedge(&["amd", "check", "-"], &good(&ASM, unset.as_bytes()));
-    assert!(!text(&output.stdout).contains("no problems found"), "{}", text(&output.stdout));
+    assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("error[unwritten]"), "{}", text(&output.stdout));
 }
 
-/// Nothing but the listing says for which GPU and which loader it is.
+/// A listing assembles without options for its GPU and its loader.
 #[test]
 fn a_listing_names_its_gpu() {
     for (gpu, loader, named) in [

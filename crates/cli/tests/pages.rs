@@ -41,6 +41,6 @@ fn listings_are_pages_with_their_colours() {
         let (code, page, err) = folder.run(&[args, &["--html", "-"]].concat(), b"");
         assert_eq!(code, Some(0), "{args:?}: {err}");
         assert!(page.starts_with("<!DOCTYPE html>") && page.contains("<pre>"), "{page}");
-        assert!(!page.contains('\x1b'), "{args:?}");
+        assert!(page.contains("<span class=\"a") && !page.contains('\x1b'), "{args:?}");
     }
 }

@@ -178,11 +178,11 @@ pub enum FindingRole {
     Cause,
     /// Where the command processor stopped.
     Position,
-    /// It supports the cause, or says what was in flight.
+    /// It supports the cause, or shows what was in flight.
     Why,
-    /// It stands on its own.
+    /// It is independent of the cause.
     Also,
-    /// It was seen, and says nothing beside the cause.
+    /// It was seen, and adds nothing to the cause.
     Aside,
     /// It names what the dump does not hold.
     Missing,

@@ -49,7 +49,7 @@ impl Report {
 pub struct ShaderHash(u32);
 
 impl ShaderHash {
-    /// The hash of code; `None` for none.
+    /// The hash of code; `None` if there is no code.
     pub fn of(words: impl IntoIterator<Item = u32>) -> Option<ShaderHash> {
         let mut words = words.into_iter().peekable();
         words.peek()?;
@@ -68,7 +68,7 @@ impl fmt::Display for ShaderHash {
 }
 
 impl Finding {
-    /// Whether it is about work that does not end, rather than about the stream.
+    /// Whether it is about work that does not end, and not about the stream.
     fn is_of_work(&self) -> bool {
         let by_work =
             || self.args.record("origin").is_some_and(|origin| origin.text("gives") == Some("work"));

@@ -173,7 +173,7 @@ fn faults_in_own_submits_are_found_and_have_signatures() {
     check_signatures(&outcomes, &db);
 }
 
-/// A hang in a dump whose buffers, process and time are others.
+/// The hang of a seed, in a dump with other addresses, another process and another time.
 fn elsewhere(seed: u64, fault: FaultSeed, db: &Db) -> Option<Report> {
     const MOVED: u64 = 0x3_4560_0000;
     let mut rng = Rng::new(seed);
@@ -193,7 +193,7 @@ fn elsewhere(seed: u64, fault: FaultSeed, db: &Db) -> Option<Report> {
     None
 }
 
-/// The same hang has one signature wherever its buffers are, whoever's it is, whenever it happens; other hangs have others.
+/// The same hang has the same signature whatever its addresses, process and time; most different hangs have different ones.
 fn check_signatures(outcomes: &[Outcome], db: &Db) {
     for outcome in outcomes {
         let other = elsewhere(outcome.seed, outcome.fault, db).expect("the same seed makes the same fault");

@@ -20,8 +20,8 @@ fn page(hang: &HangDump, db: &Db) -> String {
     String::from_utf8(out).expect("text")
 }
 
-/// The elements of a page that are opened and not closed, or closed and not opened. End tags that HTML lets a page leave out are not
-/// asked for.
+/// The elements of a page that are opened and not closed, or closed and not opened. End tags that are optional in HTML may be
+/// missing.
 fn unbalanced(page: &str) -> Vec<String> {
     const VOID: [&str; 4] = ["meta", "link", "input", "!DOCTYPE"];
     const OPTIONAL: [&str; 6] = ["tr", "td", "th", "thead", "tbody", "li"];
@@ -41,7 +41,7 @@ fn unbalanced(page: &str) -> Vec<String> {
             }
             open.pop();
         } else {
-            // What a script or a style holds is no markup.
+            // The contents of a script or a style are not markup.
             if let Some((_, after)) =
                 rest.split_once(&format!("</{name}>")).filter(|_| name == "script" || name == "style")
             {

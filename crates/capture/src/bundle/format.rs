@@ -1,4 +1,4 @@
-//! The formats: which a file is of, and which parts it has. Each is read without the others.
+//! The formats of files that hold others: how each is recognized, and which parts it has.
 
 use object::LittleEndian as LE;
 use object::elf;
@@ -21,9 +21,9 @@ const MEMBER_HEADER: usize = 60;
 const SECTIONS: [&[u8]; 3] = [b".hip_fatbin", b".llvm.offloading", b"__CLANG_OFFLOAD_BUNDLE__"];
 /// `e_machine` of AMD GPUs.
 const EM_AMDGPU: u16 = 224;
-/// What the place of a bundle in a program is a multiple of.
+/// Alignment of bundles in programs.
 const PAGE: usize = 4096;
-/// Names of parts are not longer.
+/// Bytes of the name of a part; the rest is cut.
 const MAX_NAME: usize = 256;
 
 /// A format of files that hold others.
@@ -63,10 +63,10 @@ pub(super) struct BundlePart {
 #[derive(Clone, Debug, Default)]
 pub(super) struct BundleParts {
     pub(super) parts: Vec<BundlePart>,
-    /// Bytes of the file that are of it; others may follow.
+    /// Bytes of the file that belong to it; another may follow.
     pub(super) size: usize,
     pub(super) diagnostics: Vec<Diagnostic>,
-    /// Bytes of all parts. They are not more than the file has, so that no work is done again and again.
+    /// Bytes of all parts. They may not be more than the file has, so that overlapping parts do not multiply the work.
     covered: usize,
 }
 
@@ -119,7 +119,7 @@ impl BundleParts {
         self.diagnostics.push(Diagnostic::loss(Span::new(at, at), message));
     }
 
-    /// A part that its header says is there; the bytes of it that are.
+    /// Adds a part that a header claims, as far as the file has it; returns where it ends.
     fn add(&mut self, file: &[u8], name: String, start: u64, size: u64, of: &str) -> usize {
         let first = usize::try_from(start).unwrap_or(usize::MAX).min(file.len());
         let end = usize::try_from(start.saturating_add(size)).unwrap_or(usize::MAX);
@@ -138,7 +138,7 @@ impl BundleParts {
     fn covers(&mut self, file: &[u8], range: Range<usize>) -> bool {
         self.covered = self.covered.saturating_add(range.len());
         if self.covered > file.len() {
-            self.lose(range.start, "what is in the file overlaps");
+            self.lose(range.start, "parts of the file overlap");
         }
         self.covered <= file.len()
     }
@@ -220,6 +220,8 @@ impl BundleParts {
         let version = number::<4>(file, 4)?;
         let claimed = usize::try_from(number::<8>(file, 8)?).unwrap_or(usize::MAX);
         self.size = claimed.clamp(OFFLOAD_BINARY.len(), file.len());
+        // Sections hold several of these: each is read within its own size, so that the work is not quadratic.
+        let file = file.get(..self.size)?;
         let mut at = usize::try_from(number::<8>(file, 16)?).ok()?;
         let count = if version >= 2 { number::<8>(file, 24)? } else { 1 };
         for _ in 0..count {
@@ -231,7 +233,7 @@ impl BundleParts {
                 let pair = strings.checked_add(16 * index)?;
                 let text = |at: usize| {
                     let bytes = file.get(usize::try_from(number::<8>(file, at)?).ok()?..)?;
-                    bytes.split(|byte| *byte == 0).next()
+                    bytes[..bytes.len().min(MAX_NAME)].split(|byte| *byte == 0).next()
                 };
                 match text(pair)? {
                     b"triple" => triple = named(text(pair + 8)?),
@@ -250,7 +252,7 @@ impl BundleParts {
     /// Members with a header of text each; names that are long are in a table, or before the contents (BSD).
     fn archive(&mut self, file: &[u8]) -> Option<()> {
         if file.starts_with(THIN_ARCHIVE) {
-            self.lose(0, "a thin archive names files, and holds none");
+            self.lose(0, "a thin archive names files without their contents");
             return None;
         }
         let mut at = ARCHIVE.len();
@@ -282,6 +284,7 @@ impl BundleParts {
                 [b'/', place @ ..] => {
                     let place = decimal(place).and_then(|place| usize::try_from(place).ok());
                     let name = place.and_then(|place| long_names.get(place..)).unwrap_or(field);
+                    let name = &name[..name.len().min(MAX_NAME)];
                     let name = name.split(|byte| *byte == b'\n').next().unwrap_or_default();
                     let name = name.strip_suffix(b"/").unwrap_or(name);
                     self.add(file, named(name), at as u64, size, "member");

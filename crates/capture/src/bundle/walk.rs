@@ -40,14 +40,14 @@ pub(super) fn read(file: &[u8], limit: u64) -> Option<Bundle<'_>> {
     while let Some(next) = walk.open.pop() {
         walk.look(next);
     }
-    // A program without such sections is no bundle.
+    // A program without such sections is not a bundle.
     let empty = format == BundleFormat::HostElf && walk.bundle.entries.is_empty();
     (!empty || !walk.bundle.diagnostics.is_empty()).then_some(walk.bundle)
 }
 
 struct Walk<'a> {
     bundle: Bundle<'a>,
-    /// The next one is the last.
+    /// A stack: the last one is the next.
     open: Vec<OpenFile>,
     /// Bytes that may still be unpacked.
     left: u64,
@@ -60,12 +60,6 @@ impl Walk<'_> {
         buffer.and_then(|buffer| buffer.get(file.range.clone())).unwrap_or_default()
     }
 
-    fn say(&mut self, diagnostic: Diagnostic) {
-        if self.bundle.diagnostics.len() < MAX_DIAGNOSTICS {
-            self.bundle.diagnostics.push(diagnostic);
-        }
-    }
-
     /// Notes where in the file something was lost, as far as that is known: what was unpacked has no place in it.
     fn lose(&mut self, file: &OpenFile, mut diagnostic: Diagnostic) {
         diagnostic.span = diagnostic.span.filter(|_| file.buffer == 0).map(|span| {
@@ -75,7 +69,9 @@ impl Walk<'_> {
         if !file.path.is_empty() {
             diagnostic.message = format!("{}: {}", file.path.join(" > "), diagnostic.message);
         }
-        self.say(diagnostic);
+        if self.bundle.diagnostics.len() < MAX_DIAGNOSTICS {
+            self.bundle.diagnostics.push(diagnostic);
+        }
     }
 
     /// A file of any format.
@@ -145,7 +141,7 @@ impl Walk<'_> {
     }
 }
 
-/// What comes out of a compressed stream, up to `left` bytes, and why it is not all.
+/// The first `left` bytes of a compressed stream, and the error if those are not all.
 fn unpack(method: BundleCompression, packed: &[u8], left: u64) -> (Vec<u8>, Option<String>) {
     let mut bytes = Vec::new();
     let result = match method {

@@ -7,7 +7,7 @@ use super::{CodeObject, ElfSectionKind, ElfSymbolKind, PROCESSORS};
 use std::borrow::Cow;
 use unwedge_isa::amdgcn::kernel_code::SIZE;
 
-/// Whose notes they are.
+/// Owner of the notes.
 const OWNER: &[u8] = b"AMD\0";
 /// Type of the note of the version: two numbers.
 const NT_VERSION: u32 = 1;

@@ -21,6 +21,7 @@ pub use read::read;
 pub use write::write;
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::ops::Range;
 use unwedge_base::Diagnostic;
 
@@ -282,39 +283,39 @@ impl<'a> CodeObject<'a> {
         named.or_else(|| self.processor_of_notes())
     }
 
-    /// Whether the code needs that page faults are retried, or that they are not; `None` where either will do, or its
-    /// processor has no choice.
+    /// Whether the code needs XNACK, the retry of page faults, on or off; `None` where either works, or its processor has
+    /// no choice.
     pub fn xnack(&self) -> Option<bool> {
         match self.loader {
             Loader::Hsa(2) => (self.flags & 1 != 0).then_some(true),
             Loader::Hsa(3) => (self.flags & 0x100 != 0).then_some(true),
-            _ => match self.flags >> 8 & 3 {
-                2 => Some(false),
-                3 => Some(true),
-                _ => None,
-            },
+            _ => mode_of(self.flags >> 8),
         }
     }
 
-    /// Whether the code needs ECC of registers, or that there is none, as [`CodeObject::xnack`].
+    /// Whether the code needs ECC of registers on or off, as [`CodeObject::xnack`].
     pub fn sramecc(&self) -> Option<bool> {
         match self.loader {
             Loader::Hsa(2) => None,
             Loader::Hsa(3) => (self.flags & 0x200 != 0).then_some(true),
-            _ => match self.flags >> 10 & 3 {
-                2 => Some(false),
-                3 => Some(true),
-                _ => None,
-            },
+            _ => mode_of(self.flags >> 10),
         }
     }
 
     /// Code, in the order of sections and addresses: the functions that symbols name, and what is left between them.
     pub fn functions(&self) -> Vec<CodeFunction<'_>> {
+        // A file may have many sections, symbols and descriptors: they are ordered once for all.
+        let described = self.symbols.iter().filter(|symbol| self.descriptor_at(symbol).is_some());
+        let described: HashSet<&str> =
+            described.filter_map(|symbol| symbol.name.strip_suffix(".kd")).collect();
+        let mut symbols: Vec<&ElfSymbol<'a>> = self.symbols.iter().collect();
+        symbols.sort_by_key(|symbol| symbol.section);
         let mut all = Vec::new();
         for (index, section) in self.sections.iter().enumerate() {
             if section.kind == ElfSectionKind::Code && !section.bytes.is_empty() {
-                self.functions_of(index, section, &mut all);
+                let first = symbols.partition_point(|symbol| symbol.section < Some(index));
+                let end = symbols.partition_point(|symbol| symbol.section <= Some(index));
+                self.functions_of(index, section, &symbols[first..end], &described, &mut all);
             }
         }
         all
@@ -324,14 +325,16 @@ impl<'a> CodeObject<'a> {
         &'c self,
         index: usize,
         section: &'c ElfSection<'a>,
+        symbols: &[&'c ElfSymbol<'a>],
+        described: &HashSet<&str>,
         all: &mut Vec<CodeFunction<'c>>,
     ) {
         let end = section.bytes.len();
         let mut ranges: Vec<FunctionRange<'_>> = Vec::new();
-        for symbol in self.symbols.iter().filter(|s| s.section == Some(index)) {
+        for &symbol in symbols {
             let Some(at) = self.offset(section, symbol.value) else { continue };
             let (code, kernel) = match symbol.kind {
-                ElfSymbolKind::Function => (at, self.descriptor_of(&symbol.name).is_some()),
+                ElfSymbolKind::Function => (at, described.contains(&*symbol.name)),
                 ElfSymbolKind::HsaKernel => (at.saturating_add(entry_of(&section.bytes, at)), true),
                 ElfSymbolKind::Object | ElfSymbolKind::Other => continue,
             };
@@ -388,9 +391,23 @@ impl<'a> CodeObject<'a> {
     pub fn descriptor_of(&self, function: &str) -> Option<&[u8]> {
         let symbol =
             self.symbols.iter().find(|s| s.name.strip_suffix(".kd").is_some_and(|name| name == function))?;
+        self.descriptor_at(symbol)
+    }
+
+    /// The kernel descriptor that a symbol names.
+    fn descriptor_at(&self, symbol: &ElfSymbol<'_>) -> Option<&[u8]> {
         let section = self.sections.get(symbol.section?)?;
         let at = self.offset(section, symbol.value)?;
         section.bytes.get(at..at.checked_add(DESCRIPTOR_SIZE as usize)?)
+    }
+}
+
+/// A mode in the low two bits of a field of `e_flags`, from HSA v4 on.
+fn mode_of(field: u32) -> Option<bool> {
+    match field & 3 {
+        2 => Some(false),
+        3 => Some(true),
+        _ => None,
     }
 }
 
@@ -400,13 +417,13 @@ struct FunctionRange<'c> {
     first: usize,
     /// The first byte of its code.
     code: usize,
-    /// What follows its last byte.
+    /// The end of its code.
     stop: usize,
     name: &'c str,
     kernel: bool,
 }
 
-/// Where the code of a HSA v2 kernel starts behind its header.
+/// Where the code of a HSA v2 kernel starts after its header.
 fn entry_of(section: &[u8], at: usize) -> usize {
     let entry = section.get(at..).and_then(|bytes| bytes.get(16..24)).and_then(|b| b.try_into().ok());
     let entry = entry.map(u64::from_le_bytes).filter(|&entry| entry >= KERNEL_CODE_SIZE);

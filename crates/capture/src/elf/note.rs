@@ -3,11 +3,11 @@
 /// A note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ElfNote<'a> {
-    /// Whose it is, with zero bytes at its end.
+    /// Its owner, with the zero bytes at the end.
     pub(super) owner: &'a [u8],
     /// Its type.
     pub(super) kind: u32,
-    /// What it says.
+    /// Its bytes after the owner.
     pub(super) contents: &'a [u8],
 }
 

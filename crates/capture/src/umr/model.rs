@@ -50,7 +50,7 @@ pub struct UmrWave<'a> {
     pub code: Vec<CodeWord<'a>>,
     /// umr warns that the values may be of several moments.
     pub tainted: bool,
-    /// Where it stands in the text.
+    /// Where it is in the text.
     pub span: Span,
 }
 
@@ -204,18 +204,18 @@ pub struct UmrRing<'a> {
     pub contents: DwordContents,
     /// Of a stream the stretch of the ring that umr decoded, and IBs that it followed.
     pub ibs: Vec<UmrIb<'a>>,
-    /// Where it stands in the text.
+    /// Where it is in the text.
     pub span: Span,
 }
 
 impl UmrRing<'_> {
-    /// Whose packets they are, by the names that umr gives those of its stream.
+    /// Whose packets it has, by the names that umr gives them.
     pub fn kind(&self) -> Option<UmrStreamKind> {
         self.ibs.iter().find_map(|ib| ib.kind)
     }
 }
 
-/// Whose packets a stream is of, by the names that umr gives them.
+/// Whose packets a stream has, by the names that umr gives them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UmrStreamKind {
     /// The command processors of graphics and compute: `PKT3_…`.
@@ -272,7 +272,7 @@ pub struct UmrShader<'a> {
     pub vmid: u32,
     /// First byte.
     pub address: u64,
-    /// Bytes, where the text says it.
+    /// Its size in bytes, where the text has it.
     pub size: Option<u32>,
     /// `ES`, `COMPUTE`; of older umr a number.
     pub stage: Option<Cow<'a, str>>,
@@ -299,7 +299,7 @@ pub struct UmrIb<'a> {
     pub kind: Option<UmrStreamKind>,
     /// Registers that packets set, as far as umr names them.
     pub writes: Vec<UmrRegWrite<'a>>,
-    /// Where it stands in the text.
+    /// Where it is in the text.
     pub span: Span,
 }
 
@@ -314,7 +314,7 @@ pub struct PrintedRegister<'a> {
     pub value: Option<u32>,
     /// Fields.
     pub fields: Vec<PrintedField<'a>>,
-    /// Where it stands in the text.
+    /// Where it is in the text.
     pub span: Span,
 }
 
@@ -365,7 +365,7 @@ pub struct PrintedField<'a> {
 pub struct NotUmrText;
 
 impl<'a> UmrText<'a> {
-    /// Paths of registers, of those that were read first, then of those that streams set.
+    /// Paths of registers: first of those that umr read, then of those that streams set.
     fn paths(&self) -> impl Iterator<Item = &str> {
         let of_shaders = self.shaders.iter().flat_map(|shader| &shader.registers);
         let printed = self.registers.iter().chain(of_shaders).filter_map(|register| register.path.as_deref());

@@ -77,7 +77,7 @@ struct UmrReader<'a> {
     stream: Option<(u32, u64)>,
     /// The low half of a dword, and which one: packets of user queues are printed by their fields.
     half: Option<(u64, u32)>,
-    /// Lines of registers and code are of the last shader, not of a wave.
+    /// Whether lines of registers and code belong to the last shader, not to a wave.
     in_shader: bool,
     waves: ItemBudget,
     fields: ItemBudget,
@@ -405,14 +405,14 @@ impl<'a> UmrReader<'a> {
         let ib = ring.ibs.last_mut()?;
         ib.span.end = line.span.end;
         if let Some(kind) = packet_kind(decoded) {
-            // Registers alone may be set by any of them.
+            // Any engine may have packets of registers alone.
             match ib.kind {
                 None | Some(UmrStreamKind::Registers) => ib.kind = Some(kind),
                 Some(_) => {}
             }
         }
         let fits = match (ib.kind, offset % 4, digits) {
-            // The header of such a packet is printed as a dword, and is half of one.
+            // umr prints the header of such a packet as a dword, although it is half of one.
             (Some(UmrStreamKind::Aql), 0, 4 | 8) if digits == 4 || decoded.starts_with("Opcode") => {
                 self.half = Some((offset / 4, value as u32 & 0xffff));
                 true
@@ -507,7 +507,7 @@ impl<'a> UmrReader<'a> {
         Some(())
     }
 
-    /// A word of the shader that is being listed, or of what is around a wave.
+    /// A word of the shader that is being listed, or of the code around a wave.
     fn instruction(&mut self, line: &TextLine<'a>, word: CodeWord<'a>) -> Option<()> {
         let same = |shader: &UmrShader<'_>| (shader.vmid, shader.address) == (word.vmid, word.base);
         if !self.in_shader

@@ -1,4 +1,4 @@
-//! Which code object is meant, of a file that holds several.
+//! The choice of a code object in a file that holds several.
 
 use crate::args::AmdTarget;
 use crate::failure::{Failure, complain};
@@ -23,9 +23,10 @@ pub(super) fn chosen(
 ) -> Result<Input, Failure> {
     let Some(bundle) = Bundle::read(&input.bytes, limit) else {
         return match number {
-            Some(_) => {
-                Err(Failure::Usage(format!("{}: --object is for files that hold several", input.name)))
-            }
+            Some(_) => Err(Failure::Usage(format!(
+                "{}: --object is for files that hold several code objects",
+                input.name
+            ))),
             None => Ok(input),
         };
     };
@@ -54,7 +55,7 @@ pub(super) fn chosen(
     }
     let mut message = input.name.clone();
     let _ = match (&fitting[..], number, &wanted) {
-        _ if objects.is_empty() => write!(message, ": holds no code object of an AMD GPU"),
+        _ if objects.is_empty() => write!(message, ": does not hold a code object of an AMD GPU"),
         ([], Some(number), _) => write!(message, ": no code object {number}"),
         ([], _, Some(gpu)) => write!(message, ": no code object for {}", gpu.name()),
         (_, _, Some(gpu)) => {
@@ -65,7 +66,7 @@ pub(super) fn chosen(
     if !objects.is_empty() {
         let mut rows = Vec::new();
         let listed = ObjectSummary::of_bundle(&bundle);
-        // Nothing is written but to memory.
+        // Writing to memory does not fail.
         let _ = table(&listed, Style { colour: false }, &mut rows);
         message.push_str(String::from_utf8_lossy(&rows).trim_end());
     }

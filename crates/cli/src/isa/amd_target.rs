@@ -12,14 +12,14 @@ fn usage(wrong: impl std::fmt::Display) -> Failure {
     Failure::Usage(wrong.to_string())
 }
 
-/// The GPU that is named, or that the code says.
-pub(crate) fn gpu(target: &AmdTarget, said: Option<Gpu>) -> Result<Gpu, Failure> {
+/// The GPU of the command line, or `own`, that of the code.
+pub(crate) fn gpu(target: &AmdTarget, own: Option<Gpu>) -> Result<Gpu, Failure> {
     let named = target.gpu.as_deref().map(Gpu::new).transpose().map_err(usage)?;
-    let gpu = named.or(said).ok_or_else(|| usage("which GPU? name it with --gpu, as in --gpu gfx1030"))?;
+    let gpu = named.or(own).ok_or_else(|| usage("which GPU? name it with --gpu, as in --gpu gfx1030"))?;
     gpu.with_features(target.features.as_deref().unwrap_or("")).map_err(usage)
 }
 
-/// The GPU that is named, or that a code object says.
+/// The GPU of the command line, or that of a code object.
 pub(super) fn object_gpu(target: &AmdTarget, object: &CodeObject<'_>) -> Result<Gpu, Failure> {
     match object.gpu() {
         Ok(own) => gpu(target, Some(own)),
@@ -28,14 +28,14 @@ pub(super) fn object_gpu(target: &AmdTarget, object: &CodeObject<'_>) -> Result<
     }
 }
 
-/// The GPU that is named, or that a source of assembly says.
+/// The GPU of the command line, or that which a source of assembly names.
 pub(super) fn source_gpu(target: &AmdTarget, source: &[u8]) -> Result<Gpu, Failure> {
     let text = std::str::from_utf8(source).ok().filter(|_| target.gpu.is_none());
-    let said = text.and_then(target_of).map(|said| said.gpu()).transpose().map_err(usage)?;
-    gpu(target, said)
+    let own = text.and_then(target_of).map(|own| own.gpu()).transpose().map_err(usage)?;
+    gpu(target, own)
 }
 
-/// The GPU of a code object, of which the command line must not say another. A processor that is not known is what it says.
+/// The GPU of a code object; the command line must not name another. Where the processor is not known, that of the command line.
 pub(super) fn gpu_of(target: &AmdTarget, object: &CodeObject<'_>, file: &str) -> Result<Gpu, Failure> {
     let gpu = object_gpu(target, object)?;
     match object.other_processor(&gpu) {

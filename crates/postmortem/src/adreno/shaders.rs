@@ -59,7 +59,7 @@ pub(super) fn findings(
     shaders.iter().filter_map(code).flat_map(|code| code.findings(case)).collect()
 }
 
-/// A hash of the code of the shaders of a piece of work; `None` where it has none, or the dump does not hold all of them.
+/// A hash of the code of the shaders of a piece of work; `None` where it has no shaders, or the dump does not hold all of them.
 pub(super) fn hash(case: &AdrenoCase<'_>, gpu_id: Option<u32>, work: &TracedWork) -> Option<ShaderHash> {
     let gpu_id = gpu_id.unwrap_or(100 * case.gpu.generation().number());
     let code = |&(stage, iova): &(Stage, u64)| {

@@ -308,7 +308,7 @@ impl<'c> AmdCase<'c> {
             });
             let engine = umr_stream_engine(ring, ring.kind());
             for ib in &ring.ibs {
-                // Packets of other engines are not to be taken for those of this one.
+                // Packets of other engines must not be decoded as those of this one.
                 if engine.is_none() || umr_stream_engine(ring, ib.kind.or(ring.kind())) != engine {
                     continue;
                 }
@@ -384,8 +384,8 @@ impl<'c> AmdCase<'c> {
         }
     }
 
-    /// What reads buffers that no ring leads to: what the ring that timed out feeds, else graphics. `None` where that ring is
-    /// of a video engine or of the scheduler, whose packets are others.
+    /// The engine that reads buffers that no ring leads to: that of the ring that timed out, else graphics. `None` where that
+    /// ring is of a video engine or of the scheduler, whose packets are not followed.
     pub(super) fn loose_engine(&self) -> Option<Engine> {
         let named = self.hung.is_some() || self.hung_ring().is_some();
         self.engine().or((!named).then_some(Engine::Gfx))
@@ -450,10 +450,16 @@ pub(super) fn wave_field(case: &AmdCase<'_>, wave: &UmrWave<'_>, register: &str,
     }
 }
 
+/// The type of a ring, by its name.
+fn ring_type(ring: &str) -> Option<RingType> {
+    // umr names rings by the path of the GPU, too.
+    let name = ring.rsplit_once(['@', '/']).map_or(ring, |(_, name)| name).trim_start_matches("amdgpu_ring_");
+    RingType::from_ring_name(name)
+}
+
 /// Whose packets a ring holds, for listings. Post-mortems look at those of [`engine_of`] only.
 pub fn listed_engine_of(ring: &str) -> Option<Engine> {
-    let name = ring.rsplit_once(['@', '/']).map_or(ring, |(_, name)| name).trim_start_matches("amdgpu_ring_");
-    engine_of(ring).or_else(|| match RingType::from_ring_name(name)? {
+    engine_of(ring).or_else(|| match ring_type(ring)? {
         RingType::VcnEnc => Some(Engine::Vcn),
         RingType::VcnDec => Some(Engine::VcnDecode),
         RingType::VcnJpeg => Some(Engine::Jpeg),
@@ -462,11 +468,9 @@ pub fn listed_engine_of(ring: &str) -> Option<Engine> {
     })
 }
 
-/// What a ring feeds, by its name; `None` for video engines, whose packets are others.
+/// What a ring feeds, by its name; `None` for engines whose packets a post-mortem does not follow.
 pub fn engine_of(ring: &str) -> Option<Engine> {
-    // umr names rings by the path of the GPU, too.
-    let name = ring.rsplit_once(['@', '/']).map_or(ring, |(_, name)| name).trim_start_matches("amdgpu_ring_");
-    match RingType::from_ring_name(name)? {
+    match ring_type(ring)? {
         RingType::Gfx => Some(Engine::Gfx),
         RingType::Compute | RingType::Kiq => Some(Engine::Compute),
         RingType::Sdma => Some(Engine::Sdma),

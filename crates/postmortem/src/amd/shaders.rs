@@ -99,7 +99,7 @@ fn programs(case: &AmdCase<'_>) -> Vec<Program> {
     found
 }
 
-/// A hash of the code of the shader that most waves are in; `None` where no wave is in one, or the dump does not hold all of it.
+/// A hash of the code of the shader that most waves are in; `None` where no wave is in a shader, or the dump does not hold all of it.
 pub(super) fn hash_of_waves(
     case: &AmdCase<'_>,
     decoder: Decoder,
@@ -110,7 +110,7 @@ pub(super) fn hash_of_waves(
         return None;
     }
     let ranges = code_ranges(case, decoder, &stands, programs);
-    // Of equals the first: `max_by_key` takes the last.
+    // `max_by_key` takes the last of equal ones; the first is wanted.
     let most = ranges.into_iter().rev().max_by_key(|range| range.waves.len())?;
     if most.waves.is_empty() || most.place.flag("part") {
         return None;

@@ -1,5 +1,5 @@
-//! What text of umr leaves out, as far as it says it otherwise: the dword of a packet that says which register it sets, where umr
-//! names the register; and which ring a stream without a name is of.
+//! What text of umr leaves out and the rest of it determines: the dword of a packet that selects the register to set, where umr
+//! names the register; and the ring of a stream without a name.
 //!
 //! Never: a dword that nothing in the text determines.
 
@@ -9,7 +9,7 @@ use unwedge_capture::umr::{UmrIb, UmrRing, UmrStreamKind};
 use unwedge_hw::amd::{Amd, RegBank};
 use unwedge_stream::amd::{AmdPacketHeader, Engine};
 
-/// The registers that a packet sets, if a dword after its header says from which on.
+/// The registers that a packet sets, if the dword after its header is the offset of the first.
 fn bank(packet: &str) -> Option<RegBank> {
     Some(match packet {
         "SET_CONFIG_REG" => RegBank::Config,
@@ -23,10 +23,11 @@ fn bank(packet: &str) -> Option<RegBank> {
 /// The contents of a stream. Where umr left out the offset of a packet that sets registers, it follows from the name of the
 /// first register that is set. The upper half of such a dword is zero in these packets.
 pub fn umr_stream_contents<'i>(ib: &'i UmrIb<'_>, amd: Option<Amd<'_>>) -> Cow<'i, DwordContents> {
-    let mut found = Vec::new();
     let amd = amd.filter(|_| !ib.writes.is_empty() && ib.contents.whole().is_none());
-    for write in amd.iter().flat_map(|_| &ib.writes) {
-        let (Some(amd), Some(header)) = (amd, write.dword.checked_sub(2)) else { continue };
+    let Some(amd) = amd else { return Cow::Borrowed(&ib.contents) };
+    let mut found = Vec::new();
+    for write in &ib.writes {
+        let Some(header) = write.dword.checked_sub(2) else { continue };
         if ib.contents.get(header + 1).is_some() {
             continue;
         }
@@ -46,8 +47,8 @@ pub fn umr_stream_contents<'i>(ib: &'i UmrIb<'_>, amd: Option<Amd<'_>>) -> Cow<'
     Cow::Owned(DwordContents::from_pairs(there.chain(found).collect()))
 }
 
-/// What reads a stream: as its ring is called, or by the packets that umr names. umr takes the ring of graphics unless another
-/// is named; `None` for what reads other packets than those of command processors and DMA engines.
+/// The engine that reads a stream, by the name of its ring or the packets that umr names. Without a name umr reads the ring of
+/// graphics. `None` for engines other than command processors and DMA engines.
 pub fn umr_stream_engine(ring: &UmrRing<'_>, kind: Option<UmrStreamKind>) -> Option<Engine> {
     let named = ring.name.as_deref().map(super::engine_of);
     match kind {
@@ -58,7 +59,7 @@ pub fn umr_stream_engine(ring: &UmrRing<'_>, kind: Option<UmrStreamKind>) -> Opt
     }
 }
 
-/// Whose packets a stream has, for listings: those of video engines and of the scheduler, too.
+/// The engine that reads a stream, for listings: video engines and the scheduler, too.
 pub fn umr_listed_engine(ring: &UmrRing<'_>, kind: Option<UmrStreamKind>) -> Option<Engine> {
     let named = ring.name.as_deref().and_then(super::listed_engine_of);
     match kind {
@@ -71,7 +72,7 @@ pub fn umr_listed_engine(ring: &UmrRing<'_>, kind: Option<UmrStreamKind>) -> Opt
     }
 }
 
-/// What a ring is called: a stream has no name, and its packets say what kind of ring it is of.
+/// The name of a ring. A stream has none, but its packets show what kind of ring it is in.
 pub fn umr_ring_name<'r>(ring: &'r UmrRing<'_>) -> &'r str {
     match (&ring.name, ring.kind()) {
         (Some(name), _) => name,

@@ -54,7 +54,7 @@ struct Maker<'d> {
     gpu: Gpu<'d>,
     rng: Rng,
     fences: u32,
-    /// Bytes that all addresses are further.
+    /// Bytes that are added to all addresses.
     moved: u64,
     states: Vec<u32>,
 }
@@ -172,7 +172,7 @@ pub fn submit(seed: u64, db: &Db) -> SubmitSet {
     submit_at(seed, 0, db)
 }
 
-/// The same with all of its buffers so many bytes further.
+/// The same with `moved` added to all addresses.
 pub fn submit_at(seed: u64, moved: u64, db: &Db) -> SubmitSet {
     let mut rng = Rng::new(seed);
     let gpu = ["a630", "a740", "a660", "a618", "a730"][rng.below(5)];

@@ -82,17 +82,6 @@ impl AmdPacketHeader {
         }
     }
 
-    /// Dwords after the header.
-    pub fn payload_dwords(self) -> u32 {
-        match self {
-            AmdPacketHeader::Type0 { count, .. }
-            | AmdPacketHeader::Type3 { count, .. }
-            | AmdPacketHeader::Dma { count, .. }
-            | AmdPacketHeader::Media { count, .. } => count,
-            AmdPacketHeader::Type2 => 0,
-        }
-    }
-
     /// Reads the header of a DMA packet and how long it is, by what follows it; `None` when the facts have no such
     /// packet: its length is not known then.
     pub fn decode_dma(amd: Amd<'_>, dwords: Dwords<'_>) -> Option<AmdPacketHeader> {
@@ -142,7 +131,7 @@ impl AmdPacketHeader {
         }
     }
 
-    /// Payload dwords.
+    /// Dwords after the header.
     pub fn count(self) -> u32 {
         match self {
             AmdPacketHeader::Type0 { count, .. }
@@ -154,15 +143,10 @@ impl AmdPacketHeader {
     }
 }
 
-/// Reads the header at the start of `dwords` as `engine` does.
-pub(super) fn at(amd: Amd<'_>, engine: Engine, dwords: Dwords<'_>) -> Option<AmdPacketHeader> {
-    AmdPacketHeader::decode_for(amd, engine, dwords)
-}
-
 /// After garbage: whether a packet may start here. Known opcodes only, and all of the packet is there; type 0 is rare,
 /// and what looks like it is most often data.
 pub(super) fn plausible(amd: Amd<'_>, engine: Engine, dwords: Dwords<'_>) -> bool {
-    let Some(header) = at(amd, engine, dwords) else { return false };
+    let Some(header) = AmdPacketHeader::decode_for(amd, engine, dwords) else { return false };
     let there = dwords.len() as u64 > u64::from(header.count());
     let known = match header {
         AmdPacketHeader::Type3 { opcode, .. } => amd.packet_name(opcode).is_some(),

@@ -2,7 +2,7 @@
 
 use super::ops::{self, AmdOp, Effect, IbCall, Skip};
 use super::packet::Packet;
-use super::{AmdEvent, AmdSink, AmdState, AmdStream, AmdStreamKind, Engine, header};
+use super::{AmdEvent, AmdPacketHeader, AmdSink, AmdState, AmdStream, AmdStreamKind, Engine, header};
 use crate::{Exec, Flow, StreamPos, Trouble, TroubleKind, budget};
 use unwedge_base::{Dwords, Memory};
 use unwedge_hw::amd::Amd;
@@ -101,7 +101,7 @@ impl<'w> AmdWalker<'w> {
             let place = frame.place(at);
             let rest = frame.dwords.skip(at);
             let raw = rest.get(0).unwrap_or(0);
-            let Some(header) = header::at(self.amd, self.engine, rest) else {
+            let Some(header) = AmdPacketHeader::decode_for(self.amd, self.engine, rest) else {
                 at = self.resynchronize(&frame, at, raw, sink);
                 continue;
             };

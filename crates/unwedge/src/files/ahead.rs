@@ -2,7 +2,7 @@
 //! place than without the thread.
 //!
 //! Captures unpack to hundreds of megabytes, most of them zeros. Zeros at the end of a block are only counted, so that a few blocks are
-//! far ahead. To fill the reader's buffer with zeros is also cheaper than to move them from one core to another.
+//! far ahead. Filling the reader's buffer with zeros is also cheaper than moving zeros from one core to another.
 
 use std::io::{self, ErrorKind, Read};
 use std::panic::resume_unwind;
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use unwedge_capture::rd::without_zeros;
 
-/// The thread is started after so many bytes: to start it costs more than to unpack a small file.
+/// Bytes after which the thread is started: starting it costs more than unpacking a small file.
 const START: u64 = 1 << 20;
 /// Bytes of a block. Decoders copy their window after each one, so small blocks are slow.
 const BLOCK: usize = 256 << 10;
@@ -20,7 +20,7 @@ const BLOCK: usize = 256 << 10;
 const BUFFERS: usize = 16;
 /// Blocks that may wait for the reader. Those of zeros have no buffer.
 const WAITING: usize = 256;
-/// From so many zeros on, a block is handed over.
+/// Zeros at the end of a block from which on it is handed over.
 const MANY_ZEROS: u64 = 1 << 20;
 
 /// A source that is read ahead once it has turned out to be large.
@@ -50,7 +50,7 @@ impl ReadAhead {
         Arc::clone(&self.stored)
     }
 
-    /// Starts the thread, unless it cannot run beside this one.
+    /// Starts the thread, unless there is only one core.
     fn start(&mut self) {
         let State::Direct(source, _) = std::mem::replace(&mut self.state, State::Ended) else { return };
         let unpacker = match thread::available_parallelism() {
@@ -129,7 +129,7 @@ impl Block {
 struct Unpacker {
     /// `None` only while this is dropped.
     blocks: Option<Receiver<Block>>,
-    /// Buffers to be used again. There are so many of them and no more.
+    /// Buffers to be used again, [`BUFFERS`] of them.
     spare: SyncSender<Vec<u8>>,
     thread: Option<JoinHandle<()>>,
     block: Block,
@@ -138,7 +138,7 @@ struct Unpacker {
 }
 
 impl Unpacker {
-    /// Starts the thread. When there can be none, the source comes back.
+    /// Starts the thread. Returns the source if that fails.
     fn start(source: Box<dyn Read + Send>, taken: Arc<AtomicU64>) -> Result<Unpacker, Box<dyn Read + Send>> {
         let (sender, blocks) = mpsc::sync_channel(WAITING);
         let (spare, buffers) = mpsc::sync_channel(BUFFERS);
@@ -189,7 +189,7 @@ impl Unpacker {
         }
     }
 
-    /// Waits for the next block. A panic of the thread goes on here.
+    /// Waits for the next block. A panic of the thread is resumed here.
     fn next_block(&mut self) {
         let bytes = std::mem::take(&mut self.block.bytes);
         if bytes.capacity() > 0 {
@@ -283,7 +283,7 @@ mod tests {
         bytes
     }
 
-    /// A source on a thread, even where that is of no use.
+    /// A source on a thread, even if it is small.
     fn ahead(source: impl Read + Send + 'static) -> ReadAhead {
         let unpacker = Unpacker::start(Box::new(source), Arc::default()).ok().expect("a thread");
         ReadAhead { state: State::Ahead(unpacker), taken: Arc::default(), stored: Arc::default() }
@@ -306,7 +306,7 @@ mod tests {
         }
     }
 
-    /// What is read at once has no thread.
+    /// [`Input::read`] does not use the thread.
     #[test]
     fn broken_streams_end_as_without_the_thread() {
         let contents = contents();

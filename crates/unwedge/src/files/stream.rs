@@ -13,8 +13,8 @@ use unwedge_view::CaptureStream;
 /// Bytes that tell a compression.
 const MAGIC: usize = 8;
 
-/// An input, decompressed while it is read. It may be opened on one thread and read on another. A compressed stream that breaks off just ends;
-/// [`InputStream::diagnostics`] then says so. Large ones that are there at once are unpacked ahead on a thread, which ends when this is dropped.
+/// An input, decompressed while it is read. It may be opened on one thread and read on another. A compressed stream that breaks off just ends,
+/// with an entry in [`InputStream::diagnostics`]. Large files, but not live input, are unpacked ahead on a thread, which ends when this is dropped.
 pub struct InputStream {
     /// How messages call it.
     pub name: String,

@@ -213,8 +213,8 @@ fn suspect(report: &Report) -> Option<Target> {
 /// Takes a stream, and the numbers of its packets between which it stopped.
 pub(crate) type StreamVisit<'a> = dyn FnMut(&Walkable<'_>, Option<(usize, usize)>) + 'a;
 
-/// Hands on the streams of a dump in their order: to the one that a report says it stopped in also the numbers of the first and
-/// last packet there, counted from 1 as [`find::unit`] counts.
+/// Visits the streams of a dump in their order. With the one that the report has the stop in come the numbers of the first and
+/// last packet of the stop, counted from 1 as [`find::unit`] counts.
 pub(crate) fn each_stream(
     report: &Report,
     dump: &Dump<'_>,

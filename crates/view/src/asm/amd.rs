@@ -282,7 +282,7 @@ pub fn list_object(
     Ok(counts)
 }
 
-/// What names the GPU and the loader, so that an assembler needs no other word of them.
+/// The directives that name the GPU and the loader, so that the listing assembles without options.
 fn target(object: &CodeObject<'_>, gpu: &Gpu, out: &mut String) {
     let system = match object.loader {
         Loader::Hsa(2) => {
@@ -371,7 +371,7 @@ fn header(function: &CodeFunction<'_>, gpu: &Gpu, out: &mut String) {
     data(if complete { after } else { function.header }, out);
 }
 
-/// Bytes as dwords, four to a line, and bytes where they are no dword.
+/// Bytes as dwords, four to a line; the rest as bytes.
 fn data(bytes: &[u8], out: &mut String) {
     for line in bytes.chunks(16) {
         let (words, rest) = line.as_chunks::<4>();

@@ -1,7 +1,7 @@
 //! The pictures of a page, as SVG made from the same facts as the tables beside them: rings and fences, blocks of the GPU, memory around
 //! an address.
 //!
-//! Each has a name for those who do not see it, and a table with its numbers. Never: a number that no table has.
+//! Each has a label for screen readers, and a table with its numbers. Never: a number that no table has.
 
 use super::facts::{BufferFacts, DumpFacts, QueueFacts};
 use super::markup::Html;
@@ -111,14 +111,14 @@ fn fences(queue: &QueueFacts, y: f64, (x, step): (f64, f64), html: &mut Html) {
     }
     let text = match open {
         0 => format!("{retired} retired, none pending"),
-        // A counter that went back is not so many fences.
+        // The counter went back; there are not that many fences.
         open if open > u64::from(u32::MAX) / 2 => format!("{retired} retired, fewer submitted"),
         open => format!("{retired} retired, {open} pending"),
     };
     label(html, "small", (x, y + 36.0), &text);
 }
 
-/// The blocks of the GPU in their stages, the busy ones lit. `waits` has what the report says that a block waits for.
+/// The blocks of the GPU in their stages, the busy ones lit. `waits` has the blocks that findings are about.
 pub(super) fn blocks(facts: &DumpFacts, waits: &[(String, String)], html: &mut Html) {
     const BLOCK: (f64, f64) = (112.0, 46.0);
     const LEFT: f64 = 150.0;
@@ -166,7 +166,7 @@ pub(super) struct Neighbourhood<'f> {
 }
 
 impl<'f> Neighbourhood<'f> {
-    /// So many buffers on either side of an address.
+    /// Up to `most` buffers on either side of an address.
     pub(super) fn of(buffers: &'f [BufferFacts], address: u64, most: usize) -> Neighbourhood<'f> {
         let end = |buffer: &BufferFacts| buffer.iova.saturating_add(buffer.size);
         let mut below: Vec<&BufferFacts> =

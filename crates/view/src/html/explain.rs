@@ -189,7 +189,7 @@ fn evidence(finding: &Finding, open: bool, html: &mut Html) {
         counted(finding.evidence.len() as u64, "piece of evidence", "pieces of evidence").to_string();
     let caption = format!("Evidence of {}", finding.rule.row().id);
     folded(html, &summary, open, |html| {
-        table(html, &caption, &["read from", "it says"], |html| {
+        table(html, &caption, &["read from", "value"], |html| {
             for evidence in finding.evidence.iter().take(EVIDENCE) {
                 row(html, [&*evidence.section, &*words::evidence(evidence)]);
             }
@@ -218,9 +218,9 @@ fn advice(report: &Report, file: Option<&str>, html: &mut Html) {
 
 fn findings(report: &Report, html: &mut Html) {
     let parts = [
-        (FindingRole::Why, "Supports the cause, or says what was in flight"),
-        (FindingRole::Also, "Stands on its own"),
-        (FindingRole::Aside, "Seen, and says nothing beside the cause"),
+        (FindingRole::Why, "Supports the cause, or shows what was in flight"),
+        (FindingRole::Also, "Independent of the cause"),
+        (FindingRole::Aside, "Seen, and adds nothing to the cause"),
     ];
     for (role, heading) in parts {
         let of_role: Vec<&Finding> = report.findings.iter().filter(|f| f.role == role).collect();
@@ -274,7 +274,7 @@ fn queues(facts: &DumpFacts, html: &mut Html) {
     });
 }
 
-/// A row that stands out.
+/// A highlighted row.
 fn marked_row<'a>(html: &mut Html, class: &'static str, cells: impl IntoIterator<Item = &'a str>) {
     html.open("tr", &[("class", class)]);
     for cell in cells {
@@ -283,7 +283,7 @@ fn marked_row<'a>(html: &mut Html, class: &'static str, cells: impl IntoIterator
     }
 }
 
-/// What the report says that blocks wait for: the block, and the finding in words.
+/// The findings about blocks that wait or are busy: the block, and the finding in words.
 fn waits(report: &Report) -> Vec<(String, String)> {
     let speaks = |kind: FindingKind| {
         matches!(
@@ -306,7 +306,7 @@ fn waits(report: &Report) -> Vec<(String, String)> {
 
 fn blocks(report: &Report, facts: &DumpFacts, html: &mut Html) {
     let waits = waits(report);
-    html.leaf("p", &[("class", "dim")], &format!("Busy blocks are lit, as {} has them.", facts.stages_from));
+    html.leaf("p", &[("class", "dim")], &format!("Busy blocks are lit, by {}.", facts.stages_from));
     scrolling(html, "Picture of the blocks", |html| charts::blocks(facts, &waits, html));
     table(html, "Busy and idle blocks", &["stage", "busy", "idle"], |html| {
         for stage in &facts.stages {
@@ -550,7 +550,7 @@ fn register_table(section: &RegisterTable, html: &mut Html) {
     });
 }
 
-/// What the dump does not hold, and what of this page there is not for want of it.
+/// What the dump does not hold, and the sections that this page lacks because of it.
 fn missing(report: &Report, facts: &DumpFacts, trees: &[tree::StreamTree], html: &mut Html) {
     let mut lines: Vec<String> = report
         .findings

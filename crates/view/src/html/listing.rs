@@ -39,6 +39,9 @@ pub fn listing(page: ListingPage<'_>, out: &mut dyn Write) -> io::Result<()> {
     let lines: Vec<&str> = shown.lines().collect();
     let mut body = Page::new(page.title);
     body.section("listing", "Listing", |html| {
+        if lines.is_empty() {
+            html.leaf("p", &[], "The command printed nothing.");
+        }
         for (number, group) in (1..).zip(groups(&lines)) {
             match group {
                 [heading, inside @ ..] if inside.len() > SHORT => {
@@ -158,6 +161,11 @@ mod tests {
         let shown = page(&format!("short:\n  one\nlong:\n{long}"));
         assert!(shown.contains("<summary>long: (400 lines)</summary>"), "{shown}");
         assert_eq!(shown.matches("<details>").count(), 1);
+    }
+
+    #[test]
+    fn an_empty_listing_is_not_an_empty_page() {
+        assert!(page("").contains("<p>The command printed nothing.</p>"));
     }
 
     #[test]

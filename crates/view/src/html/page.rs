@@ -1,4 +1,4 @@
-//! The frame of a page: head, style, headings, and what all pages are put together from.
+//! The frame of a page: head, style, headings, and the parts that all pages are made of.
 //!
 //! A page is one file that loads nothing: its policy forbids it. It can be read without its script, which adds search fields
 //! and opens what is folded before a page is printed.
@@ -94,7 +94,7 @@ pub(crate) fn trust(html: &mut Html, trust: Trust) {
     html.leaf("span", &[("class", class), ("title", crate::words::trust(trust))], trust.word());
 }
 
-/// What is folded, with its summary.
+/// A fold with its summary.
 pub(crate) fn folded(html: &mut Html, summary: &str, open: bool, inside: impl FnOnce(&mut Html)) {
     if open {
         html.fixed("<details open>")
@@ -106,7 +106,7 @@ pub(crate) fn folded(html: &mut Html, summary: &str, open: bool, inside: impl Fn
     html.fixed("</details>");
 }
 
-/// What is wider than a page may be: it scrolls by itself, with the keyboard too.
+/// A region for what may be wider than the page: it scrolls by itself, also with the keyboard.
 pub(crate) fn scrolling(html: &mut Html, label: &str, inside: impl FnOnce(&mut Html)) {
     let attributes = [("class", "scroll"), ("role", "region"), ("tabindex", "0"), ("aria-label", label)];
     html.element("div", &attributes, inside);

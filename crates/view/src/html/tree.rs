@@ -1,14 +1,13 @@
 //! The tree of streams, passes and work of a dump, each with how far it came.
 //!
-//! The command processor is past what is before the stop. Whether that work is done too follows from what the report says of unfinished
-//! work; where it says nothing, work before the stop was sent, and no more is known. Never: where the stop is; that is the
-//! report's.
+//! The command processor is past what is before the stop. Whether that work is done too follows from the findings about unfinished
+//! work; without one, work before the stop is only known to be sent. Never: where the stop is; that is the report's.
 
 use super::markup::Html;
 use super::page::folded;
 use crate::around::{each_stream, unit};
 use crate::plural::counted;
-use crate::streams::{PacketDecoder, Walkable};
+use crate::streams::PacketDecoder;
 use unwedge_capture::Dump;
 use unwedge_hw::Db;
 use unwedge_postmortem::adreno::pass_name;
@@ -65,11 +64,11 @@ impl Progress {
     }
 }
 
-/// What the report says of work.
+/// The work that the report has as unfinished.
 struct OpenWork {
     /// The work that does not end.
     culprit: Option<u32>,
-    /// How many pieces of work before the stop are not known to be over; `None`: nothing says.
+    /// How many pieces of work before the stop are not known to be over; `None`: not known.
     open: Option<usize>,
 }
 
@@ -145,7 +144,7 @@ pub(super) fn trees(report: &Report, dump: &Dump<'_>, db: &Db, max_size: u64) ->
         }
         let mut builder = TreeBuilder {
             decoder: stream.decoder,
-            stack: vec![Node::new(title(stream), 0)],
+            stack: vec![Node::new(stream.name.clone(), 0)],
             packets: 0,
             name: None,
             at: None,
@@ -164,10 +163,6 @@ pub(super) fn trees(report: &Report, dump: &Dump<'_>, db: &Db, max_size: u64) ->
     // The one that hung first.
     trees.sort_by_key(|tree| tree.stop.is_none());
     trees
-}
-
-fn title(stream: &Walkable<'_>) -> String {
-    stream.name.clone()
 }
 
 /// Makes nodes of the steps of a walk.

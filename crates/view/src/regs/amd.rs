@@ -34,7 +34,7 @@ pub fn amd_gpu(text: &str, db: &Db) -> Option<AmdGpu> {
     if let Some(id) = lower.strip_prefix("1002:") {
         return chip(db.amd_chip_by_pci(u32::from_str_radix(id, 16).ok()?)?);
     }
-    // A target is of several chips, and of none that the tables have. Some generations have the name of one.
+    // A target may be of several chips, or of none in the tables. Some generations have the name of a target.
     let target = GfxTarget::from_name(&lower);
     let known = target.filter(|target| db.amd_chips().any(|chip| chip.target() == Some(*target)));
     let generation = Gfx::ALL.into_iter().find(|gfx| gfx.name() == lower);
@@ -143,7 +143,7 @@ impl<'d, 'q> Answers<'d, 'q> {
     fn header(&self, register: &str, value: u32) -> DescribedEntry<'d> {
         let header = AmdPacketHeader::decode(value);
         let packet = header.and_then(|header| header.name(self.amd));
-        let dwords = header.map(AmdPacketHeader::payload_dwords);
+        let dwords = header.map(AmdPacketHeader::count);
         describe::header(register.to_owned(), value, packet, dwords)
     }
 

@@ -362,7 +362,7 @@ impl<'r> Screen<'r> {
         self.lines.push(String::new());
         let text = format!("registers: {}{lost}", clean(&words::database(report)));
         let lines = wrap(&text, self.width, 0).into_iter();
-        // One word: to be copied, it is never broken.
+        // The signature is one word to copy, so it is never wrapped.
         for line in lines.chain([format!("signature: {}", clean(&report.signature()))]) {
             self.lines.push(self.style.paint("2", &line));
         }

@@ -63,7 +63,7 @@ pub(super) fn collect(dump: &Devcore<'_>, db: &Db, facts: &mut DumpFacts) {
 fn status(dump: &Devcore<'_>, gpu: Gpu<'_>, facts: &mut DumpFacts) {
     let Some(offset) = gpu.reg_offset("RBBM_STATUS") else { return };
     let read = dump.registers.iter().find(|register| register.reg == offset).map(|register| register.value);
-    // Some kernels write zero in the head for want of the value; all ones is a GPU without power.
+    // Some kernels write zero in the header when they did not read the register; all ones is a GPU without power.
     let read = read.or(dump.rbbm_status.filter(|&value| value != 0)).filter(|&value| value != u32::MAX);
     let ty = gpu.reg(offset).and_then(|reg| reg.ty());
     let fields = read.zip(ty).map(|(value, ty)| ty.decode(value.into(), &mut Variants::default()));

@@ -7,8 +7,8 @@ use unwedge_capture::Dump;
 use unwedge_capture::amd::plain_name;
 use unwedge_capture::amdgpu::{AmdgpuSection, Devcoredump};
 use unwedge_capture::umr::{PrintedRegister, UmrRing};
-use unwedge_hw::Db;
 use unwedge_hw::amd::Amd;
+use unwedge_hw::{Db, DecodedValue, Variants};
 use unwedge_postmortem::amd::{Streams, gfx_of_dump};
 
 /// Reads them off a dump, report or text.
@@ -101,9 +101,8 @@ fn of_kernel(dump: &Devcoredump<'_>, db: &Db, facts: &mut DumpFacts, status: &mu
     facts.absent = AmdgpuSection::ALL.into_iter().filter_map(missing).collect();
 }
 
-/// The flags of the registers that say which blocks are busy.
+/// Notes the flags of the registers that show which blocks are busy.
 fn flags(amd: Option<Amd<'_>>, name: &str, value: u32, status: &mut HashMap<String, bool>) {
-    use unwedge_hw::{DecodedValue, Variants};
     if !matches!(name, "GRBM_STATUS" | "GRBM_STATUS2") {
         return;
     }

@@ -7,6 +7,7 @@ use unwedge_capture::Dump;
 use unwedge_capture::intel::{DumpEngine, IntelRegister, RingRegister};
 use unwedge_hw::intel::EngineClass;
 use unwedge_hw::intel::platform::Version;
+use unwedge_hw::intel::ring::{self, CTL_ENABLE, HEAD_OFFSET, TAIL_OFFSET};
 use unwedge_postmortem::Report;
 use unwedge_stream::intel::commands::Decoder;
 use unwedge_stream::intel::instdone;
@@ -23,9 +24,8 @@ pub(super) fn collect(dump: &Dump<'_>, report: &Report, facts: &mut DumpFacts) {
         .iter()
         .map(|engine| QueueFacts {
             name: engine_name(&engine.name),
-            // Pointers are bytes in bits 20:2.
-            read: engine.ring(RingRegister::Head).map(|head| (head & 0x1f_fffc) / 4),
-            written: engine.ring(RingRegister::Tail).map(|tail| (tail & 0x1f_fff8) / 4),
+            read: engine.ring(RingRegister::Head).map(|head| (head & u64::from(HEAD_OFFSET)) / 4),
+            written: engine.ring(RingRegister::Tail).map(|tail| (tail & u64::from(TAIL_OFFSET)) / 4),
             size: engine.ring(RingRegister::Ctl).and_then(ring_dwords),
             ..QueueFacts::default()
         })
@@ -63,9 +63,10 @@ pub(super) fn collect(dump: &Dump<'_>, report: &Report, facts: &mut DumpFacts) {
     }
 }
 
-/// The size of a ring in dwords: bits 20:12 of RING_CTL are its pages less one.
+/// The size of a ring in dwords by RING_CTL; `None` if it is not enabled.
 fn ring_dwords(ctl: u64) -> Option<u64> {
-    (ctl & 1 != 0).then_some(((ctl >> 12 & 0x1ff) + 1) * 1024)
+    let ctl = ctl as u32;
+    (ctl & CTL_ENABLE != 0).then(|| u64::from(ring::size(ctl)) / 4)
 }
 
 fn register(

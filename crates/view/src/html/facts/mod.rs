@@ -1,7 +1,7 @@
-//! What a page shows of a dump beside its report: rings, buffers, registers, units. The same for all vendors; what a dump does not
-//! hold is not there.
+//! What a page shows of a dump beside its report: rings, buffers, registers, units, in one form for all vendors. Lists of what a
+//! dump does not hold are empty.
 //!
-//! Every list is bounded, and says how much it leaves out. Never: a judgement; that is the report's.
+//! Every list is bounded, and has a count of what is left out. Never: a judgement; that is the report's.
 
 mod adreno;
 mod amd;
@@ -79,7 +79,7 @@ pub(super) struct RegisterTable {
 /// A register.
 pub(super) struct RegisterFacts {
     pub(super) name: String,
-    /// As people write it.
+    /// In hexadecimal.
     pub(super) value: String,
     /// Its fields that are not zero.
     pub(super) meaning: String,
@@ -135,8 +135,8 @@ impl DumpFacts {
     }
 }
 
-/// The fields of a value that are not zero: `CP_BUSY | HLSQ_BUSY`, `COLOR_FORMAT = FMT6_8_8_8_8_UNORM`. The value alone says as much
-/// as one without fields.
+/// The fields of a value that are not zero: `CP_BUSY | HLSQ_BUSY`, `COLOR_FORMAT = FMT6_8_8_8_8_UNORM`. Empty for a
+/// value without fields.
 fn meaning(ty: Option<ValueType<'_>>, value: u64) -> String {
     let Some(ty) = ty.filter(|ty| value != 0 && ty.is_bitset()) else { return String::new() };
     let mut out = Vec::new();
