@@ -39,7 +39,7 @@ fn simd(gpu: &Gpu) -> SimdRegisters {
         Gfx::Gfx10 => rdna(512, 4, 20),
         Gfx::Gfx10_3 => rdna(512, 8, 16),
         Gfx::Gfx11 if gpu.version()[2] >= 2 => rdna(512, 8, 16),
-        Gfx::Gfx11_5 if gpu.version()[2] == 0 => rdna(512, 8, 16),
+        Gfx::Gfx11_5 if gpu.version()[2] != 1 => rdna(512, 8, 16),
         Gfx::Gfx11 | Gfx::Gfx11_5 | Gfx::Gfx12 => rdna(768, 12, 16),
     }
 }

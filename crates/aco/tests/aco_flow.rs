@@ -355,7 +355,7 @@ fn random_flow_does_what_the_interpreter_does() {
         validate(&shader).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{}", print(&shader)));
         let input = words(&mut rng);
         let expected = interpreted(&shader, &input);
-        let wave64 = seed as usize / GPUS.len() % 2 == 0;
+        let wave64 = (seed as usize / GPUS.len()).is_multiple_of(2);
         let gpu = Gpu::new(GPUS[seed as usize % GPUS.len()]).expect("a GPU").with_wave64(wave64);
         let label = format!("seed {seed} {} wave{}", gpu.name(), if gpu.wave64() { 64 } else { 32 });
         match executed(&shader, &input, gpu, seed) {
