@@ -182,7 +182,8 @@ fn compute_scripts_hold_on_the_emulator() {
     for (reason, names) in &others {
         println!("  {} × {reason}: {}", names.len(), names[0]);
     }
-    println!("{passed} runs of scripts pass, {} fail", failures.len());
-    assert!(passed > 0, "a script runs");
+    let refused: usize = others.values().map(Vec::len).sum();
+    println!("{passed} runs of scripts pass, {} fail, {refused} are refused", failures.len());
+    assert!(passed > refused, "most scripts run");
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
