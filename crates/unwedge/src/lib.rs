@@ -47,6 +47,8 @@ pub use unwedge_capture as capture;
 pub use unwedge_check as check;
 #[cfg(feature = "adreno")]
 pub use unwedge_device as device;
+#[cfg(feature = "adreno")]
+pub use unwedge_edit as edit;
 pub use unwedge_hw as hw;
 #[cfg(feature = "intel")]
 pub use unwedge_intel as intel;
