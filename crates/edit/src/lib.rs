@@ -3,4 +3,5 @@
 //!
 //! Never opens files, prints, or executes: what runs an edited capture is a closure of the caller.
 
+pub mod instrument;
 pub mod rewrite;

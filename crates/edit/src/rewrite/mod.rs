@@ -151,7 +151,7 @@ impl StreamPacket<'_> {
 pub trait StreamEditor {
     /// What the walk of a submit meets, with what packets have done before it. All submits of a set are walked before its packets are
     /// edited.
-    fn watch(&mut self, _submit: u32, _state: &AdrenoState, _event: &AdrenoEvent<'_>) {}
+    fn watch(&mut self, _gpu: Gpu<'_>, _submit: u32, _state: &AdrenoState, _event: &AdrenoEvent<'_>) {}
 
     /// The submits of a set have been walked. Buffers may be added, memory changed, submits and buffers left out.
     ///
@@ -165,6 +165,9 @@ pub trait StreamEditor {
     fn edit(&mut self, _packet: &StreamPacket<'_>) -> PacketEdit {
         PacketEdit::default()
     }
+
+    /// All packets of a set have been edited; what is watched next is of another.
+    fn end_set(&mut self) {}
 }
 
 /// A set of buffers and its submits, before their packets are edited.
@@ -376,8 +379,7 @@ impl<'d> Consumer<'d> for Rewriter<'_, 'd> {
         let in_set = self.submits_of_set.saturating_sub(1);
         let walked = WalkedSubmit { number: submit.number, in_set, iova: submit.iova, dwords: submit.dwords };
         let present = submit.dwords as usize;
-        let mut collector =
-            StreamCollector::new(&mut self.streams, self.editor, gpu.generation(), walked, present);
+        let mut collector = StreamCollector::new(&mut self.streams, self.editor, gpu, walked, present);
         walk.run(&mut collector);
         self.result.submits += 1;
     }
@@ -432,6 +434,7 @@ impl Rewriter<'_, '_> {
         let SetEdit { mut added, dropped_submits, .. } = begun;
         let mut edits = StreamEdits::new(gpu, set, streams);
         edits.collect(self.editor);
+        self.editor.end_set();
         let moved = edits.place(&mut set_space)?;
         edits.write(set, &moved, &mut added);
         edits.report(&mut self.result);

@@ -4,7 +4,7 @@
 
 use super::StreamEditor;
 use std::collections::BTreeMap;
-use unwedge_base::Generation;
+use unwedge_hw::Gpu;
 use unwedge_stream::adreno::payload::IndirectBuffer;
 use unwedge_stream::adreno::{AdrenoEvent, AdrenoOp, AdrenoSink, AdrenoState, AdrenoStreamKind, Flow};
 
@@ -88,31 +88,31 @@ impl SetStreams {
 }
 
 /// Watches the walk of a submit.
-pub(super) struct StreamCollector<'c> {
+pub(super) struct StreamCollector<'c, 'd> {
     pub(super) streams: &'c mut SetStreams,
     pub(super) editor: &'c mut dyn StreamEditor,
     pub(super) submit: u32,
-    generation: Generation,
+    gpu: Gpu<'d>,
     /// The streams that the walk is in; `None` for packets that are no stream of their own.
     stack: Vec<Option<usize>>,
     /// A chain was the last packet: where it leads.
     chain: Option<(u64, u64)>,
 }
 
-impl<'c> StreamCollector<'c> {
+impl<'c, 'd> StreamCollector<'c, 'd> {
     /// In the stream of a submit.
     pub(super) fn new(
         streams: &'c mut SetStreams,
         editor: &'c mut dyn StreamEditor,
-        generation: Generation,
+        gpu: Gpu<'d>,
         submit: WalkedSubmit,
         present: usize,
-    ) -> StreamCollector<'c> {
+    ) -> StreamCollector<'c, 'd> {
         let WalkedSubmit { number, iova, dwords, .. } = submit;
         let kind = AdrenoStreamKind::Indirect;
         let first = streams.add(StreamRange { iova, dwords: dwords.into(), kind, level: 0 }, present);
         streams.submits.push(submit);
-        StreamCollector { streams, editor, submit: number, generation, stack: vec![first], chain: None }
+        StreamCollector { streams, editor, submit: number, gpu, stack: vec![first], chain: None }
     }
 
     fn packet(&mut self, state: &AdrenoState, iova: u64, op: AdrenoOp, words: unwedge_base::Dwords<'_>) {
@@ -128,7 +128,7 @@ impl<'c> StreamCollector<'c> {
             }
         }
         if op == AdrenoOp::IndirectBufferChain {
-            let target = IndirectBuffer::parse(words.skip(1), self.generation);
+            let target = IndirectBuffer::parse(words.skip(1), self.gpu.generation());
             self.chain = target.map(|target| (target.iova, target.size.into()));
         }
         if self.stack.last().copied().flatten().is_none() {
@@ -146,7 +146,7 @@ impl<'c> StreamCollector<'c> {
     }
 }
 
-impl AdrenoSink for StreamCollector<'_> {
+impl AdrenoSink for StreamCollector<'_, '_> {
     fn event(&mut self, state: &AdrenoState, event: &AdrenoEvent<'_>) -> Flow {
         match event {
             AdrenoEvent::Enter(stream) => {
@@ -176,7 +176,7 @@ impl AdrenoSink for StreamCollector<'_> {
             }
             _ => {}
         }
-        self.editor.watch(self.submit, state, event);
+        self.editor.watch(self.gpu, self.submit, state, event);
         Flow::Continue
     }
 }
