@@ -59,6 +59,15 @@ fn signal(child: &Child, name: &str) {
     assert!(Command::new("kill").args(["-s", name, &child.id().to_string()]).status().unwrap().success());
 }
 
+/// Does something while the program stands still: to it, the kernel changes a file at once.
+fn frozen(child: &Child, change: impl FnOnce()) {
+    signal(child, "STOP");
+    let state = format!("/proc/{}/stat", child.id());
+    wait_for("it is stopped", || fs::read_to_string(&state).unwrap().contains(") T "));
+    change();
+    signal(child, "CONT");
+}
+
 /// Ends the program as systemd does; its standard error.
 fn terminate(child: Child) -> String {
     signal(&child, "TERM");
@@ -255,13 +264,14 @@ fn a_budget_deletes_the_oldest_with_their_reports() {
     }
     kernel.settle();
     let stems = |names: &[String]| {
-        let mut stems: Vec<String> = names.iter().map(|name| name[..37].to_owned()).collect();
+        let mut stems: Vec<String> =
+            names.iter().filter(|name| *name != ".lock").map(|name| name[..37].to_owned()).collect();
         stems.dedup();
         stems
     };
     let before = Folder::names_of(&kernel.store());
     let size = before.iter().map(|name| fs::metadata(kernel.store().join(name)).unwrap().len()).sum::<u64>();
-    let budget = (size * 3 / 5).to_string();
+    let budget = (size * 7 / 10).to_string();
     let store = kernel.store();
     let dry = [
         "watch",
@@ -292,26 +302,29 @@ fn a_budget_deletes_the_oldest_with_their_reports() {
 #[test]
 fn the_error_state_of_i915_is_kept_and_cleared_again_and_again() {
     let kernel = Kernel::new(FOREVER);
-    let (card, states) = (kernel.sysfs().join("class/drm/card0"), i915::variety());
+    let card = kernel.sysfs().join("class/drm/card0");
+    // A write to the kernel's file never shows in it: here it changes nothing but the time.
+    let states: Vec<Vec<u8>> =
+        i915::variety().into_iter().take(3).map(|(_, state)| [b"1\n", &state[..]].concat()).collect();
     let none = b"No error state collected\n";
     fs::create_dir_all(&card).unwrap();
     fs::create_dir_all(kernel.sysfs().join("class/drm/card0-HDMI-A-1")).unwrap();
     let error = card.join("error");
     fs::write(&error, none).unwrap();
     let child = start(&kernel, &[]);
-    for (_, state) in states.iter().take(3) {
-        fs::write(card.join("new"), state).unwrap();
-        // The inode stays: the file of the kernel is always the same.
-        fs::copy(card.join("new"), &error).unwrap();
-        wait_for("it is cleared", || fs::read(&error).unwrap().first() == Some(&b'1'));
-        fs::write(&error, none).unwrap();
+    let written = || fs::metadata(&error).unwrap().modified().unwrap();
+    for state in &states {
+        frozen(&child, || fs::write(&error, state).unwrap());
+        let made = written();
+        wait_for("it is cleared", || written() != made);
+        frozen(&child, || fs::write(&error, none).unwrap());
     }
     terminate(child);
     let (mut dumps, others) = kept(&kernel.store());
     assert!(others.is_empty(), "{others:?}");
-    let mut expected: Vec<Vec<u8>> = states.into_iter().take(3).map(|(_, state)| state).collect();
+    let mut expected = states;
     (dumps.sort(), expected.sort());
-    assert!(dumps == expected);
+    assert!(dumps == expected, "{} kept", dumps.len());
 }
 
 #[test]
