@@ -28,6 +28,7 @@ mod rd;
 mod regs;
 mod replay;
 mod shader;
+mod watch;
 
 pub use aco::*;
 pub use afuc::*;
@@ -44,6 +45,7 @@ pub use rd::*;
 pub use regs::*;
 pub use replay::*;
 pub use shader::*;
+pub use watch::*;
 
 use clap::{Args, FromArgMatches, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
@@ -168,6 +170,9 @@ pub enum Command {
         unwedge info ~/radv_dumps_4711_2025.01.31_12.00.00"
     )]
     Info(Info),
+    /// Keep and explain dumps as the kernel makes them
+    #[command(after_help = watch::WATCH_EXAMPLES)]
+    Watch(Box<Watch>),
     /// List, cut, split, merge and recompress captures (.rd)
     #[command(
         subcommand_required = true,

@@ -344,6 +344,11 @@ pub fn check_capture(mut stream: InputStream) -> Result<InputStream, Failure> {
     }
 }
 
+/// What a file is, by its first bytes.
+pub fn kind_of_head(head: &[u8]) -> FileKind {
+    sniff(head)
+}
+
 /// What a stream is, by its start only.
 fn kind_of(stream: &mut InputStream) -> Result<FileKind, Failure> {
     // A pipe may deliver slowly: a few bytes tell a capture, other kinds of file may take all of these.

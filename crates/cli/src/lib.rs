@@ -4,6 +4,7 @@
 //! so that tests and benchmarks can call what the program calls; [`main`] is the program.
 
 mod aco;
+mod bounded;
 pub mod cffdump;
 pub mod crashdec;
 mod database;
@@ -32,6 +33,8 @@ mod regs;
 mod replay;
 mod shader;
 mod temporary;
+#[cfg(unix)]
+mod watch;
 
 pub use unwedge_args as args;
 
@@ -106,6 +109,12 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Explain(args) => explain::run(args, global),
         Command::Decode(args) => decode::run(args, global),
         Command::Info(args) => info::run(args, global),
+        #[cfg(unix)]
+        Command::Watch(args) => watch::run(args, global),
+        #[cfg(not(unix))]
+        Command::Watch(_) => {
+            Err(Failure::Unusable("watch is for systems with the kernel's dumps: Linux".to_owned()))
+        }
         Command::Rd(args) => rd::run(&args.command, global),
         Command::Replay(args) => replay::run(args, global),
         Command::Query(args) => query::run(args, global),

@@ -11,7 +11,7 @@ use serde::Serialize;
 use std::collections::HashMap;
 use std::io::{self, Write};
 use unwedge_base::Severity;
-use unwedge_postmortem::{Report, Trust};
+use unwedge_postmortem::{Finding, Report, Trust};
 
 /// The widest that columns for the file and the GPU are set on a terminal, as parts of its width.
 const FILE_PART: usize = 3;
@@ -72,14 +72,8 @@ struct SignatureGroup {
 impl Batch {
     /// Adds the report of a dump.
     pub fn add(&mut self, file: &str, report: &Report) {
-        let cause = report.cause.and_then(|cause| Some((cause.trust, report.findings.get(cause.finding)?)));
-        let text = match (cause, &report.hang) {
-            (Some((_, finding)), _) => words::finding(report, finding).title,
-            (None, Some(_)) if report.suspect.is_some() => format!("cause {}", words::unknown_cause(report)),
-            (None, Some(hang)) => format!("cause not known, stopped at {}", words::hang_place(report, hang)),
-            (None, None) => "cause not known".to_owned(),
-        };
-        let text = clean(&text);
+        let cause = cause(report);
+        let text = headline(report);
         let signature = report.signature();
         let groups = &mut self.groups;
         let group = *self.by_signature.entry(signature.clone()).or_insert_with(|| {
@@ -195,6 +189,22 @@ impl Batch {
         serde_json::to_writer(&mut *out, &summary)?;
         writeln!(out)
     }
+}
+
+/// The finding that explains a hang, and how far it is to be trusted as that.
+fn cause(report: &Report) -> Option<(Trust, &Finding)> {
+    report.cause.and_then(|cause| Some((cause.trust, report.findings.get(cause.finding)?)))
+}
+
+/// What a hang is about, in a few words.
+pub fn headline(report: &Report) -> String {
+    let text = match (cause(report), &report.hang) {
+        (Some((_, finding)), _) => words::finding(report, finding).title,
+        (None, Some(_)) if report.suspect.is_some() => format!("cause {}", words::unknown_cause(report)),
+        (None, Some(hang)) => format!("cause not known, stopped at {}", words::hang_place(report, hang)),
+        (None, None) => "cause not known".to_owned(),
+    };
+    clean(&text)
 }
 
 /// Writes the report of a dump as one line of JSON.

@@ -1,6 +1,7 @@
 //! Values of options as they are spelled: sizes, ranges, addresses. Never: which option it is.
 
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 /// `4096`, `64K`, `512M`, `4G`: bytes.
 ///
@@ -20,6 +21,24 @@ pub fn size(text: &str) -> Result<u64, String> {
         .ok()
         .and_then(|n| n.checked_mul(1 << shift))
         .ok_or_else(|| "expected a number of bytes such as 512M".to_owned())
+}
+
+/// Reads a time: `90s`, `5m`, `12h`, `30d`; a number alone is seconds.
+///
+/// # Errors
+/// When it is something else, zero, or longer than can be counted.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let (digits, seconds) = match text.as_bytes().last() {
+        Some(b's') => (&text[..text.len() - 1], 1),
+        Some(b'm') => (&text[..text.len() - 1], 60),
+        Some(b'h') => (&text[..text.len() - 1], 3600),
+        Some(b'd') => (&text[..text.len() - 1], 86_400),
+        _ => (text, 1),
+    };
+    let number = digits.parse::<f64>().ok().filter(|number| *number > 0.0);
+    let time = number.and_then(|number| Duration::try_from_secs_f64(number * f64::from(seconds)).ok());
+    time.filter(|time| !time.is_zero())
+        .ok_or_else(|| "expected a time such as 0.5s, 5m, 12h or 30d".to_owned())
 }
 
 /// `3`, `3..5`, `3..`, `..5`: numbers, both ends included.
@@ -63,6 +82,18 @@ mod tests {
         assert_eq!(size("4GB"), Ok(4 << 30));
         for bad in ["", "G", "1T", "-1", "99999999999G"] {
             assert!(size(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn durations() {
+        for (text, millis) in
+            [("90", 90_000), ("0.5s", 500), ("5m", 300_000), ("2h", 7_200_000), ("1d", 86_400_000)]
+        {
+            assert_eq!(duration(text), Ok(Duration::from_millis(millis)), "{text}");
+        }
+        for bad in ["", "s", "0", "-1s", "1w", "inf", "nan", "1e300d"] {
+            assert!(duration(bad).is_err(), "{bad}");
         }
     }
 

@@ -2,22 +2,19 @@
 
 use super::{load, write_result};
 use crate::args::{Global, ShaderReduce};
+use crate::bounded::{CommandEnd, Interrupts, own_group, wait};
 use crate::failure::{Failure, Outcome, complain};
 use crate::progress::ProgressLine;
 use crate::temporary::TemporaryFolder;
 use std::ffi::OsString;
+use std::io;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
-use std::{io, thread};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 use unwedge::shader::reduce::{ReduceError, reduce};
 use unwedge::shader::text;
 use unwedge_view::plural::counted;
 
-/// The longest time between two looks at a command that runs.
-const POLL: Duration = Duration::from_millis(20);
 /// The argument that the file replaces.
 const FILE: &str = "{}";
 
@@ -30,43 +27,6 @@ struct InterestingnessTest {
     limit: Duration,
     interrupts: Interrupts,
     _folder: TemporaryFolder,
-}
-
-/// Interrupts by the user. The first one kills the running command, which has a process group of its own and so does not receive the
-/// interrupt of the program.
-struct Interrupts(Arc<AtomicBool>);
-
-impl Interrupts {
-    /// Takes the first interrupt; a second one ends the program.
-    fn take() -> io::Result<Interrupts> {
-        let happened = Arc::new(AtomicBool::new(false));
-        #[cfg(unix)]
-        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-            signal_hook::flag::register_conditional_default(signal, happened.clone())?;
-            signal_hook::flag::register(signal, happened.clone())?;
-        }
-        Ok(Interrupts(happened))
-    }
-
-    fn happened(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
-impl Drop for Interrupts {
-    /// From now on an interrupt ends the program.
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
-/// How a command ended.
-enum CommandEnd {
-    Exited(ExitStatus),
-    /// It ran longer than the limit and was killed.
-    TooLong,
-    /// It was killed because of an interrupt.
-    Interrupted,
 }
 
 /// Runs the command.
@@ -144,53 +104,10 @@ impl InterestingnessTest {
         let started = own_group(&mut command).spawn();
         let failed = |e: io::Error| Failure::Unusable(format!("{}: {e}", self.program.to_string_lossy()));
         let mut child = started.map_err(failed)?;
-        match wait(&mut child, self.limit, &self.interrupts).map_err(failed)? {
+        match wait(&mut child, self.limit, || self.interrupts.happened()).map_err(failed)? {
             CommandEnd::Exited(status) => Ok(status.success()),
             CommandEnd::TooLong => Ok(false),
             CommandEnd::Interrupted => Err(Failure::Interrupted),
         }
     }
-}
-
-/// Waits for a command to end.
-fn wait(child: &mut Child, limit: Duration, interrupts: &Interrupts) -> io::Result<CommandEnd> {
-    let start = Instant::now();
-    let mut pause = Duration::from_micros(200);
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(CommandEnd::Exited(status));
-        }
-        let interrupted = interrupts.happened();
-        if interrupted || start.elapsed() >= limit {
-            kill(child);
-            child.wait()?;
-            return Ok(if interrupted { CommandEnd::Interrupted } else { CommandEnd::TooLong });
-        }
-        thread::sleep(pause);
-        pause = (pause * 2).min(POLL);
-    }
-}
-
-/// Puts a command into a process group of its own, so that it is killed with what it starts.
-#[cfg(unix)]
-fn own_group(command: &mut Command) -> &mut Command {
-    use std::os::unix::process::CommandExt;
-    command.process_group(0)
-}
-
-/// Without process groups only the command itself is killed.
-#[cfg(not(unix))]
-fn own_group(command: &mut Command) -> &mut Command {
-    command
-}
-
-/// Kills a command, and its process group where there are such groups.
-fn kill(child: &mut Child) {
-    #[cfg(unix)]
-    let _ = rustix::process::kill_process_group(
-        rustix::process::Pid::from_child(child),
-        rustix::process::Signal::KILL,
-    );
-    // It may have ended by itself.
-    let _ = child.kill();
 }

@@ -116,7 +116,12 @@ impl Folder {
 
     /// The names of what is in it.
     pub fn names(&self) -> Vec<String> {
-        let entries = fs::read_dir(&self.0).expect("the folder");
+        Folder::names_of(&self.0)
+    }
+
+    /// The names of what is in some folder.
+    pub fn names_of(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).expect("the folder");
         let mut names: Vec<_> =
             entries.map(|e| e.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
         names.sort();

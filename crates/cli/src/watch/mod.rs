@@ -1,0 +1,267 @@
+//! `unwedge watch`: keeps dumps as the kernel makes them, and explains them.
+//!
+//! Looks for new dumps at intervals. Sysfs does not report new files to inotify, uevents take a socket that the unit in `contrib/` does
+//! without, and dumps are there for minutes. Each node is read by a thread of its own: the kernel gives a dump of msm page by page,
+//! prints all that comes before at each of them, and takes minutes for some. Never: decisions, which are crate `keep`'s.
+
+mod explained;
+mod places;
+mod store;
+
+use crate::args::{Global, Watch};
+use crate::bounded::Interrupts;
+use crate::database;
+use crate::failure::{Failure, Outcome};
+use explained::Explainer;
+use places::{FileNode, Places};
+use std::io::{self, ErrorKind, Write};
+use std::path::PathBuf;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+use store::Store;
+use unwedge_keep::nodes::Attempt;
+use unwedge_keep::{Acknowledged, Budget, DueNode, KeepEnd, KeepRequest, NodeSource, NodeTable, keep};
+
+/// Nodes that are read at once.
+const READERS: usize = 16;
+/// How long a signal may wait.
+const SIGNAL: Duration = Duration::from_millis(100);
+
+/// How much a line of the log matters, as `sd-daemon(3)` numbers it.
+#[derive(Clone, Copy)]
+enum Level {
+    Error = 3,
+    Warning = 4,
+    Notice = 5,
+    Info = 6,
+}
+
+/// Standard error; with levels where the journal reads it.
+#[derive(Clone, Copy)]
+struct Journal {
+    levels: bool,
+}
+
+impl Journal {
+    fn of_environment() -> Journal {
+        Journal { levels: std::env::var_os("JOURNAL_STREAM").is_some() }
+    }
+
+    /// Writes one line. Nobody listening is no reason to fail.
+    fn say(self, level: Level, message: &str) {
+        let message = message.replace('\n', " ");
+        let line = match self.levels {
+            true => format!("<{}>{message}\n", level as u8),
+            false => format!("unwedge: {message}\n"),
+        };
+        let _ = io::stderr().write_all(line.as_bytes());
+    }
+}
+
+/// Runs the command.
+pub fn run(args: &Watch, global: &Global) -> Result<Outcome, Failure> {
+    let places = Places::new(args)?;
+    let budget = Budget { max_total: args.max_total, max_age: args.max_age };
+    if args.dry_run {
+        return Ok(dry_run(args, &places, budget)?);
+    }
+    let journal = Journal::of_environment();
+    let db = database::load(global)?;
+    let interrupts =
+        Interrupts::take().map_err(|e| Failure::Unusable(format!("cannot handle signals: {e}")))?;
+    let store = Store::open(&args.store, args.to, journal)?;
+    store.tidy(&places);
+    let watcher = Watcher { args, places, store: &store, budget, journal, max_bytes: global.max_size };
+    let explainer = Explainer { args, store: &store, db: &db, journal, max_size: global.max_size };
+    // The explainer ends when this is dropped and nothing is left to explain.
+    let (wake, woken) = mpsc::channel();
+    thread::scope(|scope| {
+        scope.spawn(|| explainer.run(woken, || interrupts.happened()));
+        watcher.run(wake, || interrupts.happened())
+    })
+}
+
+struct Watcher<'w> {
+    args: &'w Watch,
+    places: Places,
+    store: &'w Store,
+    budget: Budget,
+    journal: Journal,
+    max_bytes: u64,
+}
+
+/// A node, and how keeping its dump ended.
+type NodeEnd = (DueNode, KeepEnd);
+
+impl Watcher<'_> {
+    fn run(&self, wake: Sender<()>, stopped: impl Fn() -> bool) -> Result<Outcome, Failure> {
+        let (done, ends) = mpsc::channel();
+        let mut table = NodeTable::default();
+        let mut lost = false;
+        thread::scope(|scope| {
+            loop {
+                let mut more = false;
+                if !stopped() {
+                    let seen = self.places.scan();
+                    let due = table.take_due(&seen, Instant::now(), READERS.saturating_sub(table.busy()));
+                    more = due.len() + table.busy() >= READERS;
+                    for due in due {
+                        let done = done.clone();
+                        scope.spawn(move || {
+                            let end = self.keep(&due);
+                            let _ = done.send((due, end));
+                        });
+                    }
+                }
+                if table.busy() == 0 && (stopped() || self.args.once) {
+                    return;
+                }
+                let pause = if self.args.once { SIGNAL } else { self.args.interval };
+                let (ended, full) = self.wait(&ends, &mut table, pause, more, &stopped);
+                lost |= full;
+                if ended {
+                    self.make_room(false);
+                    let _ = wake.send(());
+                }
+            }
+        });
+        Ok(if lost && self.args.once { Outcome::Lost } else { Outcome::Complete })
+    }
+
+    /// Waits for threads that end, and for the next look. Whether a dump was kept, and whether one was not.
+    fn wait(
+        &self,
+        ends: &Receiver<NodeEnd>,
+        table: &mut NodeTable,
+        pause: Duration,
+        more: bool,
+        stopped: &impl Fn() -> bool,
+    ) -> (bool, bool) {
+        let (next, mut kept, mut failed) = (Instant::now() + pause, false, false);
+        loop {
+            let left = next.saturating_duration_since(Instant::now());
+            match ends.recv_timeout(left.min(SIGNAL)) {
+                Ok((due, end)) => {
+                    let attempt = self.ended(&due, &end);
+                    kept |= matches!(end, KeepEnd::Kept { known: false, .. });
+                    failed |= attempt == Attempt::Failed;
+                    let attempt = match attempt {
+                        Attempt::Failed | Attempt::Empty if self.args.once => {
+                            Attempt::Finished { head: None }
+                        }
+                        attempt => attempt,
+                    };
+                    table.ended(&due.node.path, attempt, Instant::now());
+                    // Another node may take the place of this one.
+                    if more || table.busy() == 0 && self.args.once {
+                        break;
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) if left.is_zero() || stopped() => break,
+                Err(_) => {}
+            }
+        }
+        (kept, failed)
+    }
+
+    /// Keeps the dump of a node.
+    fn keep(&self, due: &DueNode) -> KeepEnd {
+        let mut node = match FileNode::open(&due.node) {
+            Ok(node) => node,
+            Err(error) if error.kind() == ErrorKind::NotFound => return KeepEnd::Gone,
+            Err(error) => return KeepEnd::Failed(unwedge_keep::KeepStep::Read, error),
+        };
+        let request = KeepRequest {
+            temporary: self.store.temporary(&places::label(&due.node.path)),
+            naming: self.store.naming(SystemTime::now()),
+            known_head: due.known_head,
+            max_bytes: self.max_bytes,
+            kind: &places::head_kind,
+        };
+        keep(&mut node, self.store, &request)
+    }
+
+    /// Reports how it ended. What is to become of the node.
+    fn ended(&self, due: &DueNode, end: &KeepEnd) -> Attempt {
+        let (path, journal) = (due.node.path.display(), self.journal);
+        match end {
+            KeepEnd::Kept { name, bytes, head, known, acknowledged } => {
+                match known {
+                    false => journal.say(Level::Notice, &format!("{path}: kept as {name}, {bytes} bytes")),
+                    true => journal.say(Level::Info, &format!("{path}: is kept already, as {name}")),
+                }
+                match acknowledged {
+                    Ok(Acknowledged::Yes | Acknowledged::NotNeeded) => {}
+                    Err(error) => {
+                        let message =
+                            format!("{path}: kept, but the kernel cannot be told to drop it: {error}");
+                        journal.say(Level::Warning, &message);
+                    }
+                }
+                Attempt::Finished { head: Some(*head) }
+            }
+            KeepEnd::Unchanged => Attempt::Finished { head: due.known_head },
+            KeepEnd::Empty => Attempt::Empty,
+            KeepEnd::Other(head) => {
+                if due.node.source != NodeSource::Folder {
+                    journal.say(Level::Info, &format!("{path}: not a dump of a GPU, left alone"));
+                }
+                Attempt::Finished { head: Some(*head) }
+            }
+            KeepEnd::TooLarge(head) => {
+                let message = format!("{path}: larger than --max-size, not kept and not acknowledged");
+                journal.say(Level::Error, &message);
+                Attempt::Finished { head: Some(*head) }
+            }
+            KeepEnd::Gone => {
+                journal.say(Level::Error, &format!("{path}: dropped before it was read to its end"));
+                Attempt::Finished { head: None }
+            }
+            KeepEnd::Failed(step, error) => {
+                let full = matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
+                if full && self.make_room(true) {
+                    return Attempt::Empty;
+                }
+                journal.say(Level::Error, &format!("{path}: {step}: {error}; it stays with the kernel"));
+                Attempt::Failed
+            }
+        }
+    }
+
+    /// Deletes what is over the budget; with a full disk, at least one dump. Whether something was deleted.
+    fn make_room(&self, full: bool) -> bool {
+        let Ok(dumps) = self.store.kept() else { return false };
+        let mut victims = self.budget.victims(&dumps, store::millis(SystemTime::now()));
+        if victims.is_empty() && full {
+            victims = self.budget.victim_of_full_disk(&dumps).map_or(&[], std::slice::from_ref);
+        }
+        for file in victims.iter().flat_map(|dump| &dump.files) {
+            match self.store.delete(file) {
+                Ok(()) => self.journal.say(Level::Info, &format!("deleted {file} to make room")),
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => self.journal.say(Level::Warning, &format!("cannot delete {file}: {error}")),
+            }
+        }
+        !victims.is_empty()
+    }
+}
+
+/// Prints what would be done.
+fn dry_run(args: &Watch, places: &Places, budget: Budget) -> io::Result<Outcome> {
+    let mut out = io::stdout().lock();
+    for node in places.scan() {
+        let path: PathBuf = node.path.clone();
+        let what = match FileNode::open(&node).and_then(|mut node| node.kind()) {
+            Ok(kind) => kind.describe().to_owned(),
+            Err(error) => error.to_string(),
+        };
+        writeln!(out, "{}: {what}", path.display())?;
+    }
+    let dumps = Store::list(&args.store).unwrap_or_default();
+    let victims = budget.victims(&dumps, store::millis(SystemTime::now()));
+    for file in victims.iter().flat_map(|dump| &dump.files) {
+        writeln!(out, "{}: would be deleted", args.store.join(file).display())?;
+    }
+    Ok(Outcome::Complete)
+}
