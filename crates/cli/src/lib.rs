@@ -4,6 +4,7 @@
 //! so that tests and benchmarks can call what the program calls; [`main`] is the program.
 
 mod aco;
+pub mod bundle;
 pub mod cffdump;
 pub mod crashdec;
 mod database;
@@ -106,6 +107,7 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Explain(args) => explain::run(args, global),
         Command::Decode(args) => decode::run(args, global),
         Command::Info(args) => info::run(args, global),
+        Command::Bundle(args) => bundle::run(args, global),
         Command::Rd(args) => rd::run(&args.command, global),
         Command::Replay(args) => replay::run(args, global),
         Command::Query(args) => query::run(args, global),
