@@ -19,6 +19,8 @@ pub struct BufferContents {
     pub name: String,
     /// What is cut with them.
     pub span: Span,
+    /// The contents themselves, in which nothing is looked for.
+    memory: Span,
 }
 
 /// A stretch of a dump that is not copied as it is.
@@ -64,9 +66,9 @@ impl<'a> PrivateDump<'a> {
         found
     }
 
-    fn contents(&mut self, name: String, span: Span) {
+    fn contents(&mut self, name: String, span: Span, memory: Span) {
         self.stretches.push((span, Stretch::Contents(self.contents.len())));
-        self.contents.push(BufferContents { name, span });
+        self.contents.push(BufferContents { name, span, memory });
     }
 
     fn msm(&mut self) {
@@ -93,7 +95,8 @@ impl<'a> PrivateDump<'a> {
                 LineKind::DataHeader => heading = Some(line.span),
                 LineKind::Data(_) => match heading.take() {
                     Some(head) if in_bos => {
-                        self.contents(buffer.clone(), Span { start: head.start, end: line.span.end });
+                        let span = Span { start: head.start, end: line.span.end };
+                        self.contents(buffer.clone(), span, line.span);
                     }
                     _ => self.stretches.push((line.span, Stretch::Memory)),
                 },
@@ -119,7 +122,7 @@ impl<'a> PrivateDump<'a> {
                 Some(address) => format!("{address:#x}"),
                 None => block.name.to_string(),
             };
-            self.contents(name, Span { start, end: block.span.end });
+            self.contents(name, Span { start, end: block.span.end }, data.span);
         }
     }
 
@@ -153,6 +156,13 @@ impl<'a> PrivateDump<'a> {
                     out.extend_from_slice(names.of(*kind, text).as_bytes());
                 }
                 (Stretch::Contents(number), _) if cut(*number) => {}
+                (Stretch::Contents(number), names) => {
+                    let memory = self.contents.get(*number).map_or(*span, |contents| contents.memory);
+                    let [from, to] = [memory.start, memory.end].map(|at| (at as usize).clamp(start, end));
+                    copy(self.text.get(start..from).unwrap_or_default(), names, &mut out);
+                    out.extend_from_slice(self.text.get(from..to).unwrap_or_default());
+                    copy(self.text.get(to..end).unwrap_or_default(), names, &mut out);
+                }
                 (Stretch::Log, Some(names)) => rewrite_log(text, names, &mut out),
                 _ => out.extend_from_slice(text),
             }

@@ -37,6 +37,7 @@ const PATTERNS: &[NamePattern] = &[
     NamePattern { line: "Active process (on ring ", ..pattern("): ", &[" [", "["], Process, true) },
     pattern("Active context: ", &["["], Process, true),
     pattern("(submitted by ", &[" [", "["], Process, true),
+    pattern("Process: ", &[" ["], Process, true),
     // amdgpu.
     NamePattern { last: true, ..pattern("process_name: ", &[" PID: "], Process, true) },
     pattern("process_name:", &[" PID:"], Process, true),
@@ -163,7 +164,9 @@ fn named(line: &[u8], log: bool) -> Vec<(PrivateKind, Range<usize>)> {
         let end = match ends.min() {
             Some(end) => end,
             // `process 3 pid` and the like name nothing without their end.
-            None if pattern.ends.is_empty() || matches!(pattern.before, "Comm: " | "comm=" | "serial=") => {
+            None if pattern.ends.is_empty()
+                || matches!(pattern.before, "Comm: " | "comm=" | "serial=" | "Process: ") =>
+            {
                 rest.len()
             }
             None => continue,
