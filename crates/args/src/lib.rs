@@ -14,6 +14,7 @@ macro_rules! hex_help {
 mod aco;
 mod afuc;
 mod amd;
+mod bundle;
 mod drop_in;
 mod eu;
 mod explain;
@@ -33,6 +34,7 @@ mod watch;
 pub use aco::*;
 pub use afuc::*;
 pub use amd::*;
+pub use bundle::*;
 pub use drop_in::*;
 pub use eu::*;
 pub use explain::*;
@@ -173,6 +175,14 @@ pub enum Command {
     /// Keep and explain dumps as the kernel makes them
     #[command(after_help = watch::WATCH_EXAMPLES)]
     Watch(Box<Watch>),
+    /// Pack dumps with their verdicts for a bug report, without private data
+    #[command(
+        long_about = bundle::BUNDLE_ABOUT,
+        after_help = "Examples:\n  unwedge bundle crash.devcore -o bug.tar.zst\n  \
+        dmesg > kernel.log && unwedge bundle /sys/class/drm/card0/error --log kernel.log -o bug.tar.gz\n  \
+        unwedge bundle --yes crash.devcore hang.rd.gz -o bug.tar.xz\n  unwedge explain bug.tar.zst"
+    )]
+    Bundle(Bundle),
     /// List, cut, split, merge and recompress captures (.rd)
     #[command(
         subcommand_required = true,

@@ -16,6 +16,7 @@ pub mod elf;
 pub mod i915;
 pub mod intel;
 pub mod msm;
+pub mod private;
 pub mod radv;
 pub mod rd;
 pub mod sniff;

@@ -95,14 +95,17 @@ impl DumpFiles {
         Ok(DumpFiles::of_folder(name, files))
     }
 
+    /// The files, as readers of dumps take them.
+    pub fn parts(&self) -> Vec<DumpPart<'_>> {
+        self.files.iter().map(|(name, input)| DumpPart { name, bytes: &input.bytes }).collect()
+    }
+
     /// Reads the dump.
     ///
     /// # Errors
     /// When the files are not a dump of any driver, or nothing of it can be read.
     pub fn read(&self) -> Result<Dump<'_>, Failure> {
-        let parts: Vec<DumpPart<'_>> =
-            self.files.iter().map(|(name, input)| DumpPart { name, bytes: &input.bytes }).collect();
-        Dump::read_as(self.kind, &parts).map_err(|_| self.not_a_dump())
+        Dump::read_as(self.kind, &self.parts()).map_err(|_| self.not_a_dump())
     }
 
     /// Reads the dump, which is taken to be of a GPU where one is named.

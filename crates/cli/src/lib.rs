@@ -5,6 +5,7 @@
 
 mod aco;
 mod bounded;
+pub mod bundle;
 pub mod cffdump;
 pub mod crashdec;
 mod database;
@@ -115,6 +116,7 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Watch(_) => {
             Err(Failure::Unusable("watch is for systems with the kernel's dumps: Linux".to_owned()))
         }
+        Command::Bundle(args) => bundle::run(args, global),
         Command::Rd(args) => rd::run(&args.command, global),
         Command::Replay(args) => replay::run(args, global),
         Command::Query(args) => query::run(args, global),

@@ -1,10 +1,11 @@
 //! Files in: reads FILE or standard input and undoes compression, within a bound on memory.
 //!
 //! [`Input`] is a whole file, [`InputStream`] one that is read bit by bit. What a file is follows from its content. A compressed stream that breaks off is not an error: what came out before
-//! is kept, with a diagnostic. Formats: RFC 1952 (gzip, several members), RFC 8878 (zstd, several frames), the .xz
-//! file format.
+//! is kept, with a diagnostic. A bundle is read as the dump in it. Formats: RFC 1952 (gzip, several members), RFC 8878 (zstd,
+//! several frames), the .xz file format, ustar.
 
 mod ahead;
+mod bundle;
 mod gzip;
 mod stream;
 mod unpack;
@@ -45,6 +46,8 @@ pub enum Compression {
     Zstd,
     /// The .xz format.
     Xz,
+    /// An archive that `unwedge bundle` wrote: the dump or capture in it.
+    Bundle,
 }
 
 impl Compression {
@@ -54,16 +57,18 @@ impl Compression {
             [0x1f, 0x8b, 0x08, ..] => Some(Compression::Gzip),
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Some(Compression::Zstd),
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(Compression::Xz),
+            head if bundle::sniff(head) => Some(Compression::Bundle),
             _ => None,
         }
     }
 
-    /// `gzip`, `zstd`, `xz`.
+    /// `gzip`, `zstd`, `xz`, `bundle`.
     pub fn name(self) -> &'static str {
         match self {
             Compression::Gzip => "gzip",
             Compression::Zstd => "zstd",
             Compression::Xz => "xz",
+            Compression::Bundle => "bundle",
         }
     }
 }
@@ -98,6 +103,7 @@ impl fmt::Display for InputError {
                 "{name}: the {} stream unpacks to more than {limit} bytes; raise --max-size if that is real",
                 c.name()
             ),
+            InputError::Corrupt(name, Compression::Bundle, e) => write!(f, "{name}: a bundle, but {e}"),
             InputError::Corrupt(name, c, e) => {
                 write!(f, "{name}: starts like {} but does not unpack: {e}", c.name())
             }

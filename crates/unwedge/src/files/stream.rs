@@ -1,7 +1,7 @@
 //! An input that is read bit by bit: compression is undone on the way, and what comes slowly is handed on as it comes.
 
 use super::ahead::ReadAhead;
-use super::{Compression, InputError, MAX_LAYERS, unpack};
+use super::{Compression, InputError, MAX_LAYERS, bundle, unpack};
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, ErrorKind, Read};
 use std::path::Path;
@@ -84,7 +84,10 @@ impl InputStream {
             broken,
         };
         while stream.compression.len() < MAX_LAYERS {
-            stream.peek(MAGIC)?;
+            // No more than that of what comes slowly, unless it begins like a bundle.
+            if bundle::may_be(stream.peek(MAGIC)?) {
+                stream.peek(bundle::HEADER)?;
+            }
             let Some(compression) = Compression::sniff(&stream.head) else { break };
             let head = Cursor::new(std::mem::take(&mut stream.head));
             let packed = std::mem::replace(&mut stream.source, Box::new(io::empty()));

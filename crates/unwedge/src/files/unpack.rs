@@ -1,6 +1,7 @@
 //! Undoes compression while it is read. Never: more memory than the window of a stream.
 
 use super::Compression;
+use super::bundle::BundledDump;
 use super::gzip::Gzip;
 use lzma_rust2::{Action, Status, XzStream};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
@@ -19,12 +20,19 @@ pub fn unpacked<'s>(compression: Compression, packed: impl BufRead + Send + 's) 
             let window = u32::try_from(MAX_WINDOW >> 10).unwrap_or(u32::MAX);
             Box::new(Xz { packed, stream: XzStream::new_mem_limit(true, window), failed: None })
         }
+        Compression::Bundle => Box::new(BundledDump::new(packed)),
     }
 }
 
 /// What to say of a stream that breaks off after so many unpacked bytes.
 pub fn broken(compression: Compression, unpacked: u64, error: &io::Error) -> Diagnostic {
     let name = compression.name();
+    if compression == Compression::Bundle {
+        return Diagnostic::loss(
+            None,
+            format!("the bundle is broken after {unpacked} bytes of the dump: {error}"),
+        );
+    }
     Diagnostic::loss(None, format!("the {name} stream is broken after {unpacked} unpacked bytes: {error}"))
 }
 

@@ -1,0 +1,182 @@
+//! Pseudonyms: which name stands for what.
+
+use std::collections::BTreeMap;
+
+/// A kind of private text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PrivateKind {
+    /// The name of a process or program.
+    Process,
+    /// A command line, or the path of a program.
+    Command,
+    /// The name of a user, as in the path of a home folder.
+    User,
+    /// The name of a machine.
+    Host,
+    /// A MAC or IP address.
+    Network,
+    /// A serial number or UUID.
+    Serial,
+    /// `user@host`.
+    Account,
+}
+
+impl PrivateKind {
+    /// Every kind.
+    pub const ALL: [PrivateKind; 7] = [
+        PrivateKind::Process,
+        PrivateKind::Command,
+        PrivateKind::User,
+        PrivateKind::Host,
+        PrivateKind::Network,
+        PrivateKind::Serial,
+        PrivateKind::Account,
+    ];
+
+    /// What pseudonyms of it begin with.
+    pub fn word(self) -> &'static str {
+        match self {
+            PrivateKind::Process => "process",
+            PrivateKind::Command => "command",
+            PrivateKind::User => "user",
+            PrivateKind::Host => "host",
+            PrivateKind::Network => "address",
+            PrivateKind::Serial => "serial",
+            PrivateKind::Account => "account",
+        }
+    }
+}
+
+/// A private text and what stands for it.
+#[derive(Clone, Copy, Debug)]
+pub struct Pseudonym<'p> {
+    /// What it is.
+    pub kind: PrivateKind,
+    /// The text itself.
+    pub text: &'p [u8],
+    /// Its number among those of its kind, from 1.
+    pub number: usize,
+    /// How often it was replaced.
+    pub times: u64,
+}
+
+/// The pseudonyms of one or several files.
+#[derive(Clone, Debug, Default)]
+pub struct Pseudonyms {
+    by_text: BTreeMap<(PrivateKind, Vec<u8>), (usize, u64)>,
+    counts: BTreeMap<PrivateKind, usize>,
+    /// Words that are replaced wherever they are a word of their own, the longest first.
+    words: Vec<(PrivateKind, Vec<u8>)>,
+    fields_only: bool,
+}
+
+/// Texts that are kept. More names are replaced by the word of their kind alone.
+const MAX_NAMES: usize = 4096;
+/// Characters of a name that is replaced everywhere. Shorter ones are words of the formats, too.
+const MIN_WORD: usize = 4;
+/// Bytes of the name that the kernel keeps of a program.
+const COMM: usize = 15;
+
+impl Pseudonyms {
+    /// The pseudonym of a text, to be written in its place.
+    pub fn of(&mut self, kind: PrivateKind, text: &[u8]) -> String {
+        self.learn(kind, text);
+        let word = kind.word();
+        match self.by_text.get_mut(&(kind, text.to_vec())) {
+            Some((number, times)) => {
+                *times += 1;
+                format!("{word}-{number}")
+            }
+            None => word.to_owned(),
+        }
+    }
+
+    /// Makes a text known.
+    pub(super) fn learn(&mut self, kind: PrivateKind, text: &[u8]) {
+        let key = (kind, text.to_vec());
+        if self.by_text.len() >= MAX_NAMES || self.by_text.contains_key(&key) {
+            return;
+        }
+        let count = self.counts.entry(kind).or_default();
+        *count += 1;
+        let number = *count;
+        self.by_text.insert(key, (number, 0));
+        if matches!(kind, PrivateKind::Process | PrivateKind::Host | PrivateKind::User) {
+            self.add_word(kind, text);
+        }
+        if kind == PrivateKind::Command {
+            self.learn_command(text);
+        }
+    }
+
+    /// The program of a command line is a name of a process, which the kernel cuts.
+    fn learn_command(&mut self, text: &[u8]) {
+        let program = text.split(|&c| c == b' ' || c == 0).next().unwrap_or_default();
+        let base = program.rsplit(|&c| c == b'/' || c == b'\\').next().unwrap_or_default();
+        self.add_word(PrivateKind::Process, base);
+        self.add_word(PrivateKind::Process, base.get(..COMM).unwrap_or_default());
+    }
+
+    fn add_word(&mut self, kind: PrivateKind, text: &[u8]) {
+        let entry = (kind, text.to_vec());
+        if text.len() >= MIN_WORD && self.words.len() < MAX_NAMES && !self.words.contains(&entry) {
+            let at = self.words.partition_point(|(_, word)| word.len() >= text.len());
+            self.words.insert(at, entry);
+        }
+    }
+
+    /// Replaces names only where a field or message says that it is one, and not wherever they are a word of their own: a
+    /// process may have the name of a register.
+    pub fn in_fields_only(&mut self, only: bool) {
+        self.fields_only = only;
+    }
+
+    /// Names that are replaced wherever they are a word of their own.
+    pub(super) fn words(&self) -> &[(PrivateKind, Vec<u8>)] {
+        if self.fields_only { &[] } else { &self.words }
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = Pseudonym<'_>> {
+        self.by_text.iter().map(|((kind, text), &(number, times))| Pseudonym {
+            kind: *kind,
+            text,
+            number,
+            times,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_has_one_pseudonym_for_each_kind() {
+        let mut names = Pseudonyms::default();
+        assert_eq!(names.of(PrivateKind::Process, b"game"), "process-1");
+        assert_eq!(names.of(PrivateKind::Process, b"shell"), "process-2");
+        assert_eq!(names.of(PrivateKind::Process, b"game"), "process-1");
+        assert_eq!(names.of(PrivateKind::Host, b"game"), "host-1");
+        let game = names.iter().find(|name| name.text == b"game").expect("the name");
+        assert_eq!((game.number, game.times), (1, 2));
+    }
+
+    #[test]
+    fn the_program_of_a_command_line_is_a_word() {
+        let mut names = Pseudonyms::default();
+        names.of(PrivateKind::Command, b"/usr/bin/long-program-name --level 3");
+        let words: Vec<&[u8]> = names.words().iter().map(|(_, word)| word.as_slice()).collect();
+        assert_eq!(words, [&b"long-program-name"[..], b"long-program-na"]);
+    }
+
+    #[test]
+    fn pseudonyms_are_bounded() {
+        let mut names = Pseudonyms::default();
+        for n in 0..2 * MAX_NAMES {
+            names.of(PrivateKind::Serial, n.to_string().as_bytes());
+        }
+        assert_eq!(names.iter().count(), MAX_NAMES);
+        assert_eq!(names.of(PrivateKind::Serial, b"another"), "serial");
+    }
+}
