@@ -11,6 +11,7 @@ mod identify;
 pub mod layout;
 pub mod mempool;
 pub mod snapshot;
+pub mod state_use;
 
 pub use device::AdrenoDevice;
 pub use identify::Adreno;

@@ -1,5 +1,6 @@
 //! The machine: memory, registers, the threads of its command processor, and what they have loaded.
 
+use super::audit::{ReadTrace, RegisterAudit};
 use super::blit2d::BlitPlaces;
 use super::caches::{CacheEvent, CacheSizes};
 use super::clusters::ClusterQueues;
@@ -107,7 +108,7 @@ pub(crate) struct Places {
     stream_control: Option<u32>,
     stream_words: Option<u32>,
     /// What drops state that was loaded.
-    invalidate: Option<u32>,
+    pub(crate) invalidate: Option<u32>,
     pub(crate) nd_range: Option<u32>,
     pub(crate) kernel_groups: [Option<u32>; 3],
     /// First register of the descriptor sets, of draws and of dispatches.
@@ -145,7 +146,7 @@ pub struct AdrenoMachine<'d> {
     /// What the GPU sees of memory.
     pub space: AddressSpace,
     pub(crate) threads: Vec<CpThread>,
-    registers: Vec<Registers>,
+    pub(crate) registers: Vec<Registers>,
     loaded: Vec<LoadedState>,
     pub(crate) on_chip: [u32; ON_CHIP],
     pub(crate) clocks: Clocks,
@@ -182,6 +183,10 @@ pub struct AdrenoMachine<'d> {
     pub hang_steps: u64,
     /// What the packet in work changes, while somebody looks on.
     pub(crate) changes: Option<PacketChanges>,
+    /// What is followed of registers, if somebody asks for it.
+    pub(crate) audit: Option<Box<RegisterAudit>>,
+    /// Registers that are read, while they are traced.
+    pub(crate) read_trace: Option<ReadTrace>,
     /// Fibers that are traced.
     pub fiber_trace: Option<FiberTrace>,
     /// Who watches draws.
@@ -193,7 +198,7 @@ pub struct AdrenoMachine<'d> {
     /// Work was shared with other threads.
     pub(crate) shares_work: bool,
     notes: BTreeSet<Note>,
-    ops: [AdrenoOp; 256],
+    pub(crate) ops: [AdrenoOp; 256],
     events: Vec<Event>,
     cache_events: Vec<CacheEvent>,
 }
@@ -250,6 +255,8 @@ impl<'d> AdrenoMachine<'d> {
             allowance: 0,
             hang_steps: u64::MAX,
             changes: None,
+            audit: None,
+            read_trace: None,
             fiber_trace: None,
             draw_watch: WatchSlot::default(),
             tracks_undefined: false,
@@ -485,6 +492,9 @@ impl<'d> AdrenoMachine<'d> {
 
     /// A register as a thread reads it. Registers that nothing has written are zero.
     pub fn read_register(&self, id: ThreadId, reg: u32) -> u32 {
+        if let Some(trace) = &self.read_trace {
+            trace.read(reg);
+        }
         match self.places.always_on {
             Some(low) if reg == low => return self.always_on() as u32,
             Some(low) if reg == low + 1 => return (self.always_on() >> 32) as u32,
@@ -503,6 +513,7 @@ impl<'d> AdrenoMachine<'d> {
         {
             return;
         }
+        self.audit_write(id, reg, value);
         // The program of stream-out is written through one register.
         match Some(reg) {
             reg if reg == self.places.invalidate => self.loaded_mut(id).invalidate(value),

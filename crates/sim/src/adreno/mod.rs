@@ -7,6 +7,7 @@
 //!
 //! [`sqe`] is the processor inside the CP that runs its firmware.
 
+mod audit;
 mod blit2d;
 mod caches;
 mod clusters;
@@ -28,6 +29,10 @@ mod texture;
 mod ubwc;
 mod watch;
 
+pub use audit::{
+    AuditPacket, AuditedCode, CcuChange, RegisterAuditReport, RegisterWrites, UnsetRegister, WaitUse,
+};
+pub use caches::{ByteRange, CacheAuditReport, CacheEventUse, NearWriter, UnwrittenRead, WorkPosition};
 pub use caches::{CacheReport, CacheSizes, CacheUnit, CacheWait, CachedPacket, CcuTag, LostWrite, StaleRead};
 pub use cp::{CpStop, StreamFrame, ThreadId};
 pub use dispatch::DispatchStop;

@@ -103,6 +103,7 @@ impl<'d> Replay<'d> {
     ) -> RunEnd {
         let open = self.open.get_or_insert_with(|| {
             self.machine.space.begin_submit();
+            self.machine.audit_submit();
             self.ring.begin(&mut self.machine);
             let given = HungSubmit { process: self.process.clone(), ..HungSubmit::default() };
             OpenSubmit { given, stopped: None }
@@ -205,9 +206,9 @@ impl<'d> Replay<'d> {
         for iova in gone {
             if let Some(old) = self.snapshots.remove(&iova) {
                 self.machine.space.unmap(old.iova, old.size);
+                self.machine.space.forget_origins(old.iova, old.size);
             }
         }
-        let memory = &mut self.machine.space.memory;
         // A buffer is mapped whole; its contents end where the rest is zero.
         let mapped = match &buffer.contents {
             Some(words) => {
@@ -215,9 +216,11 @@ impl<'d> Replay<'d> {
                 let mut bytes = Vec::with_capacity(4 * words.len());
                 words.iter().for_each(|word| bytes.extend_from_slice(&word.to_le_bytes()));
                 bytes.truncate(size);
+                self.machine.space.cpu_writes(buffer.iova, &bytes, false);
+                let memory = &mut self.machine.space.memory;
                 memory.map_zero_filled(buffer.iova, buffer.size, bytes)
             }
-            None => memory.map_unknown(buffer.iova, buffer.size),
+            None => self.machine.space.memory.map_unknown(buffer.iova, buffer.size),
         };
         if mapped.is_ok() {
             self.snapshots.insert(buffer.iova, buffer.clone());
@@ -392,6 +395,7 @@ fn store_changes(machine: &mut AdrenoMachine<'_>, buffer: &Buffer, before: Optio
             let word = words.get(at).copied().unwrap_or(0);
             let old = before.map(|before| before.get(at).copied().unwrap_or(0));
             if old != Some(word) {
+                machine.space.cpu_writes(buffer.iova + 4 * at as u64, &word.to_le_bytes(), old.is_some());
                 machine.space.memory.store(buffer.iova + 4 * at as u64, 4, word.into());
             }
         }

@@ -2,7 +2,10 @@
 //!
 //! Never: an answer for memory that is not there, or not known.
 
-use super::caches::{CacheEvent, CachePort, CacheReport, CacheSizes, CacheWait, Caches};
+use super::caches::{
+    ByteRange, CacheAuditReport, CacheEvent, CachePort, CacheReport, CacheSizes, CacheUnit, CacheWait,
+    Caches, NearWriter, WorkPosition,
+};
 use super::cp::ThreadId;
 use super::draw_watch::{DrawWatch, WatchSlot};
 use crate::fault::{MemoryAccess, MemoryFault, MemoryFaultCause};
@@ -199,6 +202,41 @@ impl AddressSpace {
     /// What missing events have led to so far.
     pub fn cache_report(&self) -> CacheReport {
         self.caches.as_ref().map(|caches| caches.report()).unwrap_or_default()
+    }
+
+    /// Follows, where there are caches, who has written which bytes, and which events have something to do.
+    pub fn enable_audit(&self) {
+        self.caches.iter().for_each(|caches| caches.enable_audit());
+    }
+
+    /// What was followed so far ([`AddressSpace::enable_audit`]).
+    pub fn audit_report(&self) -> CacheAuditReport {
+        self.caches.as_ref().map(|caches| caches.audit_report()).unwrap_or_default()
+    }
+
+    /// The last packet that wrote some bytes.
+    pub fn last_writer(&self, range: ByteRange) -> Option<NearWriter> {
+        self.caches.as_ref()?.last_writer(range)
+    }
+
+    /// Where the packet in work is.
+    pub(crate) fn set_position(&self, position: WorkPosition) {
+        self.caches.iter().for_each(|caches| caches.set_position(position));
+    }
+
+    /// The CPU writes; with `all` zeros, too.
+    pub(crate) fn cpu_writes(&self, first: u64, bytes: &[u8], all: bool) {
+        self.caches.iter().for_each(|caches| caches.cpu_writes(first, bytes, all));
+    }
+
+    /// What was written at these addresses is gone.
+    pub(crate) fn forget_origins(&self, first: u64, size: u64) {
+        self.caches.iter().for_each(|caches| caches.forget_origins(first, size));
+    }
+
+    /// Whether a cache holds what memory does not.
+    pub(crate) fn has_unwritten(&self, unit: CacheUnit) -> bool {
+        self.caches.as_ref().is_some_and(|caches| caches.has_unwritten(unit))
     }
 
     /// A submit begins.

@@ -165,7 +165,7 @@ pub(super) struct Line {
     pub(super) copies: Vec<LineCopy>,
     /// Who wrote which bytes last.
     pub(super) writers: Vec<(super::Writer, u64)>,
-    /// Bytes that an event writes back, until a wait says that it is done.
+    /// Bytes that an event writes, or writes back, until a wait says that it is done.
     pub(super) written_back: u64,
     /// Bytes that packets of the CP have written since the CP last waited for its writes.
     pub(super) cp_writes: u64,

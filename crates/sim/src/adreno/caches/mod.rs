@@ -10,8 +10,10 @@
 //! which each draw drops, and the caches of LRZ are not modelled.
 
 mod line;
+mod origins;
 mod unit;
 
+pub use origins::{ByteRange, NearWriter, UnwrittenRead, WorkPosition};
 pub(crate) use unit::{CCHE_INVALIDATE, CacheEvent, CachePort};
 pub use unit::{CacheSizes, CacheUnit, CacheWait, CcuTag};
 
@@ -19,6 +21,7 @@ use super::cp::ThreadId;
 use super::space::GMEM;
 use crate::memory::{GroupCache, GroupPath, PAGE_BYTES, PAGE_LINES};
 use line::{LINE, Line, OldValues, SeenLine, StaleCause, bits};
+use origins::Origins;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use unit::CacheId;
@@ -155,6 +158,75 @@ struct CacheState {
     report: CacheReport,
     reads: HashMap<ReadKey, usize>,
     losses: HashMap<LossKey, usize>,
+    /// What is followed beyond what the caches hold, if it is asked for.
+    audit: Option<Box<CacheAudit>>,
+}
+
+/// An event that cleans or invalidates, as often as a packet is executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CacheEventUse {
+    /// The packet.
+    pub packet: CachedPacket,
+    /// How often it was executed.
+    pub times: u64,
+    /// How often a cache had something for it to do.
+    pub needed: u64,
+}
+
+/// Most events that are counted.
+const MOST_EVENTS: usize = 1 << 16;
+
+/// What caches do not need to know, and their users want to.
+#[derive(Debug, Default)]
+struct CacheAudit {
+    origins: Origins,
+    position: WorkPosition,
+    /// The packet in work is among `positions`.
+    has_position: bool,
+    /// Where packets are that wrote, or that something is reported of.
+    positions: HashMap<CachedPacket, WorkPosition>,
+    events: Vec<CacheEventUse>,
+    event_numbers: HashMap<CachedPacket, usize>,
+}
+
+impl CacheAudit {
+    fn note_position(&mut self, packet: CachedPacket) {
+        if !std::mem::replace(&mut self.has_position, true) {
+            self.positions.entry(packet).or_insert(self.position);
+        }
+    }
+
+    fn end_packet(&mut self, packet: CachedPacket) {
+        self.origins.end_packet(packet, |line| GMEM.contains(&line));
+        self.has_position = false;
+    }
+
+    fn event(&mut self, packet: CachedPacket, needed: bool) {
+        let next = self.events.len();
+        let at = *self.event_numbers.entry(packet).or_insert(next);
+        if at == next {
+            if next >= MOST_EVENTS {
+                self.event_numbers.remove(&packet);
+                return;
+            }
+            self.events.push(CacheEventUse { packet, times: 0, needed: 0 });
+        }
+        self.events[at].times += 1;
+        self.events[at].needed += u64::from(needed);
+    }
+}
+
+/// What was followed beside the caches.
+#[derive(Clone, Debug, Default)]
+pub struct CacheAuditReport {
+    /// Reads of bytes that nothing has written.
+    pub unwritten: Vec<UnwrittenRead>,
+    /// Events that clean or invalidate.
+    pub events: Vec<CacheEventUse>,
+    /// Where packets are.
+    pub positions: HashMap<CachedPacket, WorkPosition>,
+    /// There was more than is kept.
+    pub more: bool,
 }
 
 /// The caches of a machine.
@@ -178,6 +250,7 @@ impl CacheState {
             report: CacheReport::default(),
             reads: HashMap::new(),
             losses: HashMap::new(),
+            audit: None,
         };
         state.empty();
         state
@@ -277,6 +350,9 @@ impl CacheState {
                 self.report.more = true;
                 continue;
             }
+            if let Some(audit) = &mut self.audit {
+                audit.note_position(self.packet);
+            }
             self.reads.insert(key, self.report.reads.len());
             self.report.reads.push(StaleRead {
                 reader: self.packet,
@@ -296,12 +372,28 @@ impl CacheState {
         }
     }
 
+    /// Follows a read of bytes by whoever wrote them. What an event stores of GMEM may be anything.
+    #[inline]
+    fn audit_read(&mut self, unit: CacheUnit, line: u64, mask: u64) {
+        if let Some(audit) = &mut self.audit
+            && !(self.access == PacketAccess::Event && GMEM.contains(&line))
+        {
+            audit.origins.read(unit, line, mask);
+        }
+    }
+
+    #[inline]
+    fn audit_write(&mut self, line: u64, mask: u64) {
+        if let Some(audit) = &mut self.audit {
+            audit.note_position(self.packet);
+            audit.origins.write(self.packet, line, mask);
+        }
+    }
+
     /// A unit writes bytes of a line that held other values.
     fn write(&mut self, id: CacheId, line: u64, mask: u64, old: &dyn Fn(u64) -> Option<u8>) {
         let of_cp = id.unit == CacheUnit::Memory && self.access == PacketAccess::Cp;
-        if id.unit == CacheUnit::Memory && !of_cp && !self.lines.contains_key(&line) {
-            return;
-        }
+        let of_event = id.unit == CacheUnit::Memory && self.access == PacketAccess::Event;
         if !self.follows(line) {
             return;
         }
@@ -314,6 +406,11 @@ impl CacheState {
         known.set_writer(Writer { packet: self.packet, id }, mask);
         if of_cp {
             known.cp_writes |= mask;
+            self.unwaited.insert(line);
+        }
+        if of_event {
+            // The event is over when the work before it is.
+            known.written_back |= mask;
             self.unwaited.insert(line);
         }
         if id.unit != CacheUnit::Memory {
@@ -464,9 +561,67 @@ impl Caches {
     /// A packet begins: the accesses that follow are its own.
     pub(crate) fn begin_packet(&self, iova: u64, opcode: Option<u8>, thread: ThreadId) {
         let mut state = self.state();
-        let submit = state.packet.submit;
+        let (before, submit) = (state.packet, state.packet.submit);
         state.packet = CachedPacket { submit, iova, opcode, thread };
         state.access = PacketAccess::Cp;
+        if let Some(audit) = &mut state.audit {
+            audit.end_packet(before);
+        }
+    }
+
+    /// Follows who has written what, and which events are needed.
+    pub(crate) fn enable_audit(&self) {
+        self.state().audit.get_or_insert_default();
+    }
+
+    /// Where the packet in work is.
+    pub(crate) fn set_position(&self, position: WorkPosition) {
+        if let Some(audit) = &mut self.state().audit {
+            audit.position = position;
+        }
+    }
+
+    /// The CPU writes bytes from an address on; those that are zero, and do not replace others, it may have left alone.
+    pub(crate) fn cpu_writes(&self, first: u64, bytes: &[u8], all: bool) {
+        let mut state = self.state();
+        let Some(audit) = &mut state.audit else { return };
+        for (line, mask) in lines(first, bytes.len()) {
+            let mask = if all { mask } else { origins::not_zero(line, first, bytes) };
+            if mask != 0 {
+                audit.origins.cpu_writes(line, mask);
+            }
+        }
+    }
+
+    /// What was at these addresses is gone.
+    pub(crate) fn forget_origins(&self, first: u64, size: u64) {
+        if let Some(audit) = &mut self.state().audit {
+            audit.origins.forget(first, size);
+        }
+    }
+
+    /// Whether a cache holds what memory does not.
+    pub(crate) fn has_unwritten(&self, unit: CacheUnit) -> bool {
+        !self.state().unwritten[unit as usize].is_empty()
+    }
+
+    /// What was followed so far.
+    pub(crate) fn audit_report(&self) -> CacheAuditReport {
+        let mut state = self.state();
+        let packet = state.packet;
+        let Some(audit) = &mut state.audit else { return CacheAuditReport::default() };
+        audit.end_packet(packet);
+        CacheAuditReport {
+            unwritten: audit.origins.reads().to_vec(),
+            events: audit.events.clone(),
+            positions: audit.positions.clone(),
+            more: audit.origins.is_cut(),
+        }
+    }
+
+    /// The last packet that wrote some bytes.
+    pub(crate) fn last_writer(&self, range: ByteRange) -> Option<NearWriter> {
+        self.state().audit.as_ref()?.origins.last_writer(range)
     }
 
     /// The packet polls memory.
@@ -488,7 +643,20 @@ impl Caches {
     pub(crate) fn event(&self, event: CacheEvent, current: &dyn Fn(u64) -> Option<u8>) -> Vec<(u64, u8)> {
         let mut state = self.state();
         state.access = PacketAccess::Event;
-        let cleaner = Some(state.packet);
+        let packet = state.packet;
+        let cleaner = Some(packet);
+        if event.clean.is_some() || event.invalidate.is_some() {
+            let has_dirty = |unit: CacheUnit| !state.unwritten[unit as usize].is_empty();
+            let has_lines = |unit: CacheUnit| {
+                let cche = unit == CacheUnit::Uche && !state.held[CacheUnit::Cche as usize].is_empty();
+                !state.held[unit as usize].is_empty() || cche
+            };
+            let needed = event.clean.is_some_and(has_dirty) || event.invalidate.is_some_and(has_lines);
+            if let Some(audit) = &mut state.audit {
+                audit.note_position(packet);
+                audit.event(packet, needed);
+            }
+        }
         let clean = |unit| state.clean(unit, event.resolves_only, cleaner, current);
         let stores = event.clean.map(clean).unwrap_or_default();
         event.invalidate.into_iter().for_each(|unit| state.invalidate(unit));
@@ -498,12 +666,15 @@ impl Caches {
     /// A number is read that memory holds as `value`. Returns what the reader gets; `None` where that is not known.
     pub(crate) fn read(&self, port: CachePort, iova: u64, size: usize, value: u64) -> Option<u64> {
         if GMEM.contains(&iova) {
+            let mut state = self.state();
+            lines(iova, size).for_each(|(line, mask)| state.audit_read(port.id().unit, line, mask));
             return Some(value);
         }
         let mut bytes = value.to_le_bytes();
         let mut known = true;
         let mut state = self.state();
         for (line, mask) in lines(iova, size) {
+            state.audit_read(port.id().unit, line, mask);
             let Some(seen) = state.read(port.id(), line, mask) else { continue };
             known &= seen.unknown & mask == 0;
             for at in bits(seen.differ() & mask) {
@@ -518,11 +689,13 @@ impl Caches {
 
     /// A number is written where memory holds other bytes.
     pub(crate) fn write(&self, port: CachePort, iova: u64, size: usize, old: &dyn Fn(u64) -> Option<u8>) {
-        if GMEM.contains(&iova) {
-            return;
-        }
         let mut state = self.state();
+        let in_gmem = GMEM.contains(&iova);
         for (line, mask) in lines(iova, size) {
+            state.audit_write(line, mask);
+            if in_gmem {
+                continue;
+            }
             state.write(port.id(), line, mask, old);
         }
     }
@@ -578,13 +751,17 @@ impl GroupCache for Caches {
                 GroupPath::Shader => CacheId::UCHE,
                 GroupPath::Constants => CacheId::CCHE,
             };
-            self.state().read(id, line, mask);
+            let mut state = self.state();
+            state.audit_read(id.unit, line, mask);
+            state.read(id, line, mask);
         }
     }
 
     fn write_line(&self, line: u64, mask: u64, old: &dyn Fn(u64) -> Option<u8>) {
         if !GMEM.contains(&line) {
-            self.state().write(CacheId::UCHE, line, mask, old);
+            let mut state = self.state();
+            state.audit_write(line, mask);
+            state.write(CacheId::UCHE, line, mask, old);
         }
     }
 }

@@ -85,7 +85,10 @@ impl AdrenoMachine<'_> {
                 self.write_dword(iova, offset / unit)?;
             }
             Event::ZpassDone => return self.sample_count(packet, wide),
-            Event::Blit => self.resolve_event(packet.thread, packet.iova)?,
+            Event::Blit => {
+                self.audit_work(packet.thread, packet.op);
+                self.resolve_event(packet.thread, packet.iova)?;
+            }
             Event::LrzClear => self.clear_lrz(packet.thread),
             Event::CountGeometry(runs) => self.counters.geometry_runs = runs,
             Event::CountFragments(runs) => self.counters.fragments_run = runs,

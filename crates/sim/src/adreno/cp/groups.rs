@@ -80,6 +80,7 @@ impl AdrenoMachine<'_> {
             3..=marker::LAST_RENDER_MODE => thread.modes = mode::GMEM,
             _ => {}
         }
+        self.audit_marker(value);
         self.end_lrz_pass();
         if self.bins_draws(packet.thread) {
             self.begin_binning();

@@ -146,6 +146,9 @@ impl AdrenoMachine<'_> {
             if at.taken {
                 self.check_protection(id, &at, header, &payload)?;
             }
+            if at.taken {
+                self.audit_packet(at.dword(0), header, id);
+            }
             if at.taken && self.waits_for_clusters(id, header, &payload) {
                 return Ok(PacketEnd::Waits);
             }

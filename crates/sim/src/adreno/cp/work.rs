@@ -35,6 +35,9 @@ impl AdrenoMachine<'_> {
         if let Some(end) = self.send_ahead(packet) {
             return Ok(end);
         }
+        if self.thread(packet.thread).dispatch.is_none() {
+            self.audit_work(packet.thread, packet.op);
+        }
         let work =
             WatchedWork { number: self.work_done, thread: packet.thread, iova: packet.iova, op: packet.op };
         if self.thread(packet.thread).dispatch.is_none() {
