@@ -44,10 +44,15 @@ fn simd(gpu: &Gpu) -> SimdRegisters {
     }
 }
 
+/// Vector registers that a wave of a program with these registers gets.
+pub fn allocated_vgprs(gpu: &Gpu, registers: RegCounts) -> u16 {
+    registers.vgprs.max(1).next_multiple_of(simd(gpu).vgpr_granule)
+}
+
 /// Waves that a SIMD holds of a program with these registers.
 pub fn waves(gpu: &Gpu, registers: RegCounts) -> u16 {
     let simd = simd(gpu);
-    let by_vgprs = simd.vgprs / registers.vgprs.max(1).next_multiple_of(simd.vgpr_granule);
+    let by_vgprs = simd.vgprs / allocated_vgprs(gpu, registers);
     // vcc, and what else the hardware keeps.
     let extra = if gpu.generation() >= Gfx::Gfx8 { 6 } else { 4 };
     let by_sgprs = simd

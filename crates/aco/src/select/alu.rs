@@ -360,6 +360,39 @@ impl Selector<'_> {
         Ok(())
     }
 
+    /// A lane of a vector by number: a tree of choices by the bits of the number, the lowest first.
+    pub(super) fn extract_dyn(&mut self, inst: Inst) -> Selected<()> {
+        use Opcode as O;
+        let func = self.func;
+        let (result, args) = (func.result(inst), func.args(inst));
+        let class = self.class(result);
+        if func.ty(result).base == Base::B1 || class.dwords() != 1 {
+            return Err(self.unsupported(inst, Some("of this type")));
+        }
+        let (mut lanes, number) = (self.value(args[0]).to_vec(), self.scalar(args[1]));
+        let mut bit = 1u32;
+        while lanes.len() > 1 {
+            let pairs: Vec<[Operand; 2]> =
+                lanes.chunks(2).map(|pair| [pair[0], pair.get(1).copied().unwrap_or(pair[0])]).collect();
+            let zero = Operand::c32(0);
+            lanes = if class.is_sgpr() {
+                let [_, odd] = self.salu_scc(O::s_and_b32, RegClass::S1, &[number, Operand::c32(bit)]);
+                let choose =
+                    |[even, other]: [Operand; 2]| self.salu(O::s_cselect_b32, class, &[other, even, odd]);
+                pairs.into_iter().map(choose).collect()
+            } else {
+                let number = self.in_vgpr(number);
+                let masked = self.valu(O::v_and_b32, RegClass::V1, &[Operand::c32(bit), number]);
+                let odd = self.valu_compare(O::v_cmp_lg_u32, &[zero, masked]);
+                let choose = |[even, other]: [Operand; 2]| self.choose(odd, other, even);
+                pairs.into_iter().map(choose).collect()
+            };
+            bit <<= 1;
+        }
+        self.define(result, &lanes);
+        Ok(())
+    }
+
     /// One of two words by a lane mask.
     pub(super) fn choose(&mut self, mask: Operand, yes: Operand, no: Operand) -> Operand {
         if mask.as_const().is_some() || mask.is_undef() {

@@ -209,6 +209,7 @@ impl Selector<'_> {
                 self.define(results[0], &[lane]);
                 Ok(())
             }
+            (Op::ExtractDyn, _) => self.extract_dyn(inst),
             (Op::Bitcast, _) => self.bitcast(inst),
             (Op::SysVal, Payload::SysVal(value)) => self.system_value(inst, value),
             (Op::Descriptor, Payload::Resource(resource, _)) => self.descriptor(inst, resource),

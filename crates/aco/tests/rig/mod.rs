@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub mod recorded;
+
 use unwedge_aco::abi::Argument;
 use unwedge_aco::{Code, Compiled, Options};
 use unwedge_isa::amdgcn::{Gfx, Gpu};

@@ -76,7 +76,12 @@ pub(super) fn lower_reduction(b: &mut Builder, op: Op, payload: Payload, value: 
         };
         takes = b.alu(Op::IAnd, &[takes, before]);
     }
-    let theirs = shuffle(&mut b, value, number);
+    // Over the whole subgroup, all invocations read the same one.
+    let theirs = if cluster == 0 {
+        b.value(Op::Broadcast, Payload::None, &[value, number], ty)
+    } else {
+        shuffle(&mut b, value, number)
+    };
     b.exact = true;
     let combined = b.alu(reduced, &[sum, theirs]);
     b.exact = false;

@@ -1,0 +1,148 @@
+//! The measure: what this compiler makes of the NIR that Mesa gave ACO, beside what ACO made of it.
+//!
+//! Every text is compiled for its chip, and executed with recorded results. Ratios are geometric means over shaders, by chip. Without `UNWEDGE_ALL`,
+//! some shaders of each chip are taken. `UNWEDGE_LISTINGS=DIR` writes the code of each to `DIR/CHIP/SHADER.s`.
+
+mod rig;
+
+use rig::recorded::{Problem, Results, columns, expected, in_parallel, judge};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use unwedge_aco::occupancy::allocated_vgprs;
+use unwedge_aco::{Compiled, Options, compile};
+use unwedge_isa::amdgcn::{Gpu, listing};
+use unwedge_shader::front::nir;
+use unwedge_shader::ir::Shader;
+use unwedge_testkit::data;
+use unwedge_testkit::pack::bytes;
+
+/// What is compared.
+const MEASURES: [&str; 3] = ["instructions", "code_size", "vgprs"];
+/// The most that the geometric mean of a ratio may be.
+const MOST: [f64; MEASURES.len()] = [1.25, 1.25, 1.1];
+/// Of how many shaders one is taken without `UNWEDGE_ALL`.
+const SAMPLE: usize = 12;
+
+/// A text and what is known of it.
+struct Job<'a> {
+    chip: &'a str,
+    shader: &'a str,
+    text: String,
+    args: &'a str,
+    gpu: Gpu,
+    baseline: [f64; MEASURES.len()],
+    results: &'a Results,
+}
+
+fn build(job: &Job) -> Result<Compiled, Problem> {
+    let arguments = nir::Arguments::parse(job.args).map_err(|error| ("arguments", error.to_string()))?;
+    let options = nir::Options { arguments, file: job.shader.to_owned() };
+    let mut shader = Shader::default();
+    nir::read(&job.text, &options, &mut shader).map_err(|error| ("load", error.to_string()))?;
+    compile(&mut shader, &Options::new(job.gpu)).map_err(|error| ("compile", error.to_string()))
+}
+
+/// The measures as ratios to those of the baseline.
+fn measure(job: &Job) -> Result<[f64; MEASURES.len()], Problem> {
+    let compiled = build(job)?;
+    if let Some(folder) = std::env::var_os("UNWEDGE_LISTINGS") {
+        let folder = PathBuf::from(folder).join(job.chip);
+        let text = listing(&compiled, &job.gpu);
+        std::fs::create_dir_all(&folder)
+            .and_then(|()| std::fs::write(folder.join(format!("{}.s", job.shader)), text))
+            .expect("the folder of listings can be written");
+    }
+    if std::env::var_os("UNWEDGE_UNCHECKED").is_none() {
+        judge(&compiled, &Options::new(job.gpu), job.results)?;
+    }
+    let code = &compiled.code;
+    let vgprs = allocated_vgprs(&job.gpu, code.registers);
+    let own = [code.instructions, code.words.len() * 4, usize::from(vgprs)];
+    Ok(std::array::from_fn(|at| own[at] as f64 / job.baseline[at]))
+}
+
+/// The assembly of compiled code.
+fn listing(compiled: &Compiled, gpu: &Gpu) -> String {
+    let mut text = String::new();
+    let options = listing::AmdListingOptions::default();
+    listing::write(&bytes(&compiled.code.words), gpu, &options, &mut text, &mut |_, _| {});
+    text
+}
+
+#[test]
+fn code_is_compared_with_that_of_aco() {
+    let (Some(expected), Some(rows), Some(binaries)) = (
+        expected(),
+        data::text("amd/shaders/baseline.csv.gz"),
+        data::text("amd/shaders/aco_binaries.csv.gz"),
+    ) else {
+        eprintln!("no baseline under {}", data::root().display());
+        return;
+    };
+    let baseline: BTreeMap<(String, String), [f64; MEASURES.len()]> =
+        columns(&rows, ["family", "backend", "shader", MEASURES[0], MEASURES[1], MEASURES[2]])
+            .into_iter()
+            .filter(|[_, backend, ..]| backend == "aco")
+            .map(|[family, _, shader, a, b, c]| {
+                ((family, shader), [a, b, c].map(|cell| cell.parse().expect("a number")))
+            })
+            .collect();
+    let registers: BTreeMap<(String, String), (String, String)> =
+        columns(&binaries, ["family", "shader", "wave", "args"])
+            .into_iter()
+            .map(|[family, shader, wave, args]| ((family, shader), (wave, args)))
+            .collect();
+    let all = std::env::var_os("UNWEDGE_ALL").is_some();
+    let archives = data::files("amd/shaders", ".tar.gz");
+    let names = archives.iter().filter_map(|path| path.file_name()?.to_str());
+    let chips: Vec<&str> =
+        names.filter_map(|name| name.strip_prefix("mesa_ir_")?.strip_suffix(".tar.gz")).collect();
+    let mut texts = Vec::new();
+    for (turn, chip) in chips.iter().enumerate() {
+        let archive = data::archive(&format!("amd/shaders/mesa_ir_{chip}.tar.gz"));
+        let of_chip = archive.into_iter().filter_map(|(path, bytes)| {
+            let file = path.rsplit('/').next()?.strip_suffix(".nir")?.to_owned();
+            Some((file, String::from_utf8(bytes).ok()?))
+        });
+        let sample = of_chip.enumerate().filter(|(number, _)| all || number % SAMPLE == turn % SAMPLE);
+        texts.extend(sample.map(|(_, (file, text))| ((*chip).to_owned(), file, text)));
+    }
+    let mut jobs = Vec::new();
+    for key_and_text in &texts {
+        let (chip, shader, text) = key_and_text;
+        let key = (chip.clone(), shader.clone());
+        let (Some(row), Some((wave, args)), Some(results)) =
+            (baseline.get(&key), registers.get(&key), expected.get(shader))
+        else {
+            continue;
+        };
+        let gpu = Gpu::new(chip).expect("a chip").with_wave64(wave == "64");
+        jobs.push(Job { chip, shader, text: text.clone(), args, gpu, baseline: *row, results });
+    }
+    assert!(!jobs.is_empty(), "a text is compiled");
+    let measured = in_parallel(&jobs, |job| (job.chip, job.shader, measure(job)));
+    let mut failures = Vec::new();
+    let mut logs: BTreeMap<&str, (usize, [f64; MEASURES.len()])> = BTreeMap::new();
+    for (chip, shader, result) in measured {
+        match result {
+            Ok(ratios) => {
+                let (count, sums) = logs.entry(chip).or_default();
+                *count += 1;
+                sums.iter_mut().zip(ratios).for_each(|(sum, ratio)| *sum += ratio.ln());
+            }
+            Err((step, what)) => failures.push(format!("{chip} {shader}: {step}: {what}")),
+        }
+    }
+    println!("{:10} {:>7} {}", "chip", "shaders", MEASURES.map(|name| format!("{name:>13}")).concat());
+    for (chip, (count, sums)) in &logs {
+        let means = sums.map(|sum| (sum / *count as f64).exp());
+        println!("{chip:10} {count:>7} {}", means.map(|mean| format!("{mean:>13.3}")).concat());
+        for ((name, mean), most) in MEASURES.iter().zip(means).zip(MOST) {
+            if mean > most {
+                failures.push(format!("{chip}: {name} are {mean:.3} of those of ACO, more than {most}"));
+            }
+        }
+    }
+    let shown: Vec<_> = failures.iter().take(40).collect();
+    assert!(failures.is_empty(), "{} failures: {shown:#?}", failures.len());
+}

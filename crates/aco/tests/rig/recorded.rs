@@ -1,0 +1,85 @@
+//! The recorded compute shaders: their results, the registers that Mesa's compiler passes arguments in, and a run of a compiled one.
+
+use super::TABLE;
+use std::collections::BTreeMap;
+use unwedge_aco::abi::Argument;
+use unwedge_aco::{Compiled, Options};
+use unwedge_check::amdgcn::{Certainty, CheckOptions, check_words};
+use unwedge_sim::amdgcn::{Dispatch, Timing};
+use unwedge_testkit::data;
+use unwedge_testkit::pack::bytes;
+
+/// By push constant: the words that the output holds.
+pub type Results = Vec<(u32, Vec<u32>)>;
+
+/// A problem with a shader: the step, and what is wrong.
+pub type Problem = (&'static str, String);
+
+fn dwords(hex: &str) -> Vec<u32> {
+    let word = |at: usize| u32::from_str_radix(&hex[at * 8..at * 8 + 8], 16).expect("hexadecimal");
+    (0..hex.len() / 8).map(word).collect()
+}
+
+/// Rows of a table, as the cells of some columns.
+pub fn columns<const N: usize>(text: &str, names: [&str; N]) -> Vec<[String; N]> {
+    let mut lines = text.lines();
+    let header = data::cells(lines.next().unwrap_or_default());
+    let places = names.map(|name| header.iter().position(|cell| cell == name).expect("a column"));
+    lines.map(data::cells).map(|cells| places.map(|at| cells[at].clone())).collect()
+}
+
+/// Results by shader.
+pub fn expected() -> Option<BTreeMap<String, Results>> {
+    let text = data::text("adreno/compute/expected.csv.gz")?;
+    let mut expected: BTreeMap<String, Results> = BTreeMap::new();
+    for [name, push, words] in columns(&text, ["shader", "push_constant", "dst_words_hex"]) {
+        expected.entry(name).or_default().push((push.parse().expect("a push constant"), dwords(&words)));
+    }
+    Some(expected)
+}
+
+/// Runs a compiled shader in plain and in adversarial timing.
+fn execute(compiled: &Compiled, options: &Options, constant: u32, expected: &[u32]) -> Result<(), String> {
+    let scalar = |argument: Argument| match argument {
+        Argument::DescriptorSet(_) => Some(TABLE as u32),
+        Argument::PushConstant(_) => Some(constant),
+        _ => None,
+    };
+    for timing in [Timing::Plain, Timing::Adversarial { seed: u64::from(constant) }] {
+        let name = if timing == Timing::Plain { "plain" } else { "adversarial" };
+        let mut memory = super::memory(options, bytes(&data::compute_input()), expected.len() * 4);
+        let dispatch =
+            Dispatch { groups: [4, 1, 1], timing, ..super::dispatch(compiled, &options.gpu, scalar) };
+        super::execute(&compiled.code, options.gpu, &mut memory, &dispatch)
+            .map_err(|fault| format!("{name}: {fault}"))?;
+        let words = super::output(&memory, expected.len());
+        if let Some(at) = (0..expected.len()).find(|at| words[*at] != expected[*at]) {
+            return Err(format!("{name}: word {at} is {:#x}, not {:#x}", words[at], expected[at]));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a compiled shader gives the recorded words and passes the checker.
+pub fn judge(compiled: &Compiled, options: &Options, expected: &Results) -> Result<(), Problem> {
+    let report = check_words(&compiled.code.words, &options.gpu, &CheckOptions::default());
+    for (constant, words) in expected {
+        execute(compiled, options, *constant, words).map_err(|what| ("run", what))?;
+    }
+    match report.findings.iter().find(|finding| finding.level != Certainty::Speed) {
+        Some(finding) => Err(("check", format!("{finding:?}"))),
+        None if report.complete => Ok(()),
+        None => Err(("check", "the check is not complete".to_owned())),
+    }
+}
+
+/// Does jobs on all processors, and gathers what they return.
+pub fn in_parallel<J: Sync, R: Send>(jobs: &[J], work: impl Fn(&J) -> R + Sync) -> Vec<R> {
+    let threads = std::thread::available_parallelism().map_or(1, |count| count.get());
+    let work = &work;
+    std::thread::scope(|scope| {
+        let part = |own: usize| move || jobs.iter().skip(own).step_by(threads).map(work).collect::<Vec<R>>();
+        let parts: Vec<_> = (0..threads).map(|own| scope.spawn(part(own))).collect();
+        parts.into_iter().flat_map(|part| part.join().expect("no panic")).collect()
+    })
+}
