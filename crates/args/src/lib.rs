@@ -28,6 +28,7 @@ mod rd;
 mod regs;
 mod replay;
 mod shader;
+mod tui;
 
 pub use aco::*;
 pub use afuc::*;
@@ -44,6 +45,8 @@ pub use rd::*;
 pub use regs::*;
 pub use replay::*;
 pub use shader::*;
+use tui::TUI_EXAMPLES;
+pub use tui::Tui;
 
 use clap::{Args, FromArgMatches, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
@@ -168,6 +171,9 @@ pub enum Command {
         unwedge info ~/radv_dumps_4711_2025.01.31_12.00.00"
     )]
     Info(Info),
+    /// Browse a dump, a capture or code in the terminal
+    #[command(after_help = TUI_EXAMPLES)]
+    Tui(Tui),
     /// List, cut, split, merge and recompress captures (.rd)
     #[command(
         subcommand_required = true,

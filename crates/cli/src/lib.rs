@@ -32,6 +32,7 @@ mod regs;
 mod replay;
 mod shader;
 mod temporary;
+mod tui;
 
 pub use unwedge_args as args;
 
@@ -106,6 +107,7 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Explain(args) => explain::run(args, global),
         Command::Decode(args) => decode::run(args, global),
         Command::Info(args) => info::run(args, global),
+        Command::Tui(args) => tui::run(args, global),
         Command::Rd(args) => rd::run(&args.command, global),
         Command::Replay(args) => replay::run(args, global),
         Command::Query(args) => query::run(args, global),
