@@ -29,6 +29,7 @@ mod rd;
 mod regs;
 mod replay;
 mod shader;
+mod tui;
 mod watch;
 
 pub use aco::*;
@@ -47,6 +48,8 @@ pub use rd::*;
 pub use regs::*;
 pub use replay::*;
 pub use shader::*;
+use tui::TUI_EXAMPLES;
+pub use tui::Tui;
 pub use watch::*;
 
 use clap::{Args, FromArgMatches, Parser, Subcommand, ValueEnum};
@@ -183,6 +186,9 @@ pub enum Command {
         unwedge bundle --yes crash.devcore hang.rd.gz -o bug.tar.xz\n  unwedge explain bug.tar.zst"
     )]
     Bundle(Bundle),
+    /// Browse a dump, a capture or code in the terminal
+    #[command(after_help = TUI_EXAMPLES)]
+    Tui(Tui),
     /// List, cut, split, merge and recompress captures (.rd)
     #[command(
         subcommand_required = true,

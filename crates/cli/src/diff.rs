@@ -192,6 +192,42 @@ fn verdicts([a, b]: [Source; 2], args: &args::Diff, db: &Db, global: &Global) ->
     })
 }
 
+/// The differences of two files as plain text: of dumps those of the verdicts.
+pub(crate) fn text(a: &Path, b: &Path, db: &Db, global: &Global) -> Result<String, Failure> {
+    let (source_a, source_b) = (Source::open(a)?, Source::open(b)?);
+    let mut out = Vec::new();
+    if source_a.is_capture() || source_b.is_capture() {
+        let [of_a, of_b] = [a, b].map(|file| SideArg::parse(file.as_os_str(), None).selector());
+        let load = |source: Source| {
+            Ok::<_, Failure>(match source.load(global.max_size)? {
+                Opened::Capture(stream) => diff::Opened::Capture(Box::new(stream)),
+                Opened::Dump(files) => files.into_side().0,
+            })
+        };
+        let sides = [
+            Side { selector: &of_a, open: Box::new(|| load(source_a)) },
+            Side { selector: &of_b, open: Box::new(|| load(source_b)) },
+        ];
+        let options = DiffOptions { one_input: a == b, ..DiffOptions::default() };
+        let compared = diff::compare(sides, options, db, global.max_size, &mut out);
+        let [read_a, read_b] = compared.sides;
+        read_a.map_err(|e| failure(&of_a.name, e, None))?;
+        read_b.map_err(|e| failure(&of_b.name, e, None))?;
+    } else {
+        let (files_a, files_b) = (source_a.read(global.max_size)?, source_b.read(global.max_size)?);
+        let (dump_a, dump_b) = (files_a.read()?, files_b.read()?);
+        let (report_a, report_b) = (explain(&dump_a, db), explain(&dump_b, db));
+        let options =
+            VerdictOptions { verbose: true, max_size: global.max_size, ..VerdictOptions::default() };
+        let sides = [
+            ExplainedDump { name: &files_a.name, dump: &dump_a, report: &report_a },
+            ExplainedDump { name: &files_b.name, dump: &dump_b, report: &report_b },
+        ];
+        diff::verdicts(sides, options, db, &mut out);
+    }
+    Ok(String::from_utf8_lossy(&out).into_owned())
+}
+
 /// Why a side cannot be compared; `wrong` is what to say of one that is of another kind.
 fn failure(name: &str, error: SideError<Failure>, wrong: Option<Failure>) -> Failure {
     match (error, wrong) {

@@ -34,6 +34,7 @@ mod regs;
 mod replay;
 mod shader;
 mod temporary;
+mod tui;
 #[cfg(unix)]
 mod watch;
 
@@ -117,6 +118,7 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
             Err(Failure::Unusable("watch is for systems with the kernel's dumps: Linux".to_owned()))
         }
         Command::Bundle(args) => bundle::run(args, global),
+        Command::Tui(args) => tui::run(args, global),
         Command::Rd(args) => rd::run(&args.command, global),
         Command::Replay(args) => replay::run(args, global),
         Command::Query(args) => query::run(args, global),

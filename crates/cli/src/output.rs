@@ -56,16 +56,24 @@ pub fn columns(asked: Option<u16>) -> Option<usize> {
     asked.map(usize::from).or_else(of_environment).or_else(of_terminal)
 }
 
+/// How what goes to standard output may look.
+pub fn style(global: &Global) -> Style {
+    let colour = match global.color {
+        _ if global.no_color => false,
+        Colour::Always => true,
+        Colour::Never => false,
+        Colour::Auto => {
+            io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
+        }
+    };
+    Style { colour }
+}
+
 impl Output {
     /// Standard output; through a pager when `page` is set and both ends are a terminal.
     pub fn open(global: &Global, page: bool) -> Output {
         let terminal = io::stdout().is_terminal();
-        let colour = match global.color {
-            _ if global.no_color => false,
-            Colour::Always => true,
-            Colour::Never => false,
-            Colour::Auto => terminal && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
-        };
+        let Style { colour } = style(global);
         let pager = if page && terminal && !global.no_pager { Pager::start() } else { None };
         let sink = match pager {
             Some(pager) => OutputSink::Pager(BufWriter::with_capacity(BUFFER, pager)),

@@ -9,6 +9,7 @@ pub mod amd;
 pub mod around;
 pub mod asm;
 pub mod batch;
+pub mod browse;
 pub mod bundle;
 pub mod cffdump;
 pub mod crashdec;

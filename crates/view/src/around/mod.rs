@@ -233,6 +233,28 @@ pub(crate) fn each_stream(
     });
 }
 
+/// A stream by its number, and the numbers of the first and last packet of a place in it, counted from 1.
+pub(crate) type PacketPlace = (u32, (usize, usize));
+
+/// Where a report has the stop, among its streams.
+pub(crate) fn stop_in(streams: &mut Streams<'_, '_>, report: &Report) -> Option<PacketPlace> {
+    place_in(streams, &Target::of_report(report)?)
+}
+
+/// The packet at an address: the visit nearest to the stop.
+pub(crate) fn address_in(streams: &mut Streams<'_, '_>, iova: u64, report: &Report) -> Option<PacketPlace> {
+    place_in(streams, &Target::of_address(iova, report.hang.as_ref()))
+}
+
+/// The packet that starts a piece of work.
+pub(crate) fn work_in(streams: &mut Streams<'_, '_>, number: u32, report: &Report) -> Option<PacketPlace> {
+    place_in(streams, &Target::of_work(None, number, report.hang.as_ref()))
+}
+
+fn place_in(streams: &mut Streams<'_, '_>, target: &Target) -> Option<PacketPlace> {
+    locate(streams, target, 0).best.map(|found| (found.stream, (found.visit.first, found.visit.last)))
+}
+
 /// Opens the streams of a dump; `None` where the GPU is not known.
 fn with_streams<R>(
     dump: &Dump<'_>,

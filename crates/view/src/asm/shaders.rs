@@ -33,9 +33,9 @@ pub struct LoadedShader {
 }
 
 /// Collects shaders by address.
-struct ShaderSink {
-    generation: Generation,
-    shaders: BTreeMap<u64, LoadedShader>,
+pub(crate) struct ShaderSink {
+    pub(crate) generation: Generation,
+    pub(crate) shaders: BTreeMap<u64, LoadedShader>,
 }
 
 impl AdrenoSink for ShaderSink {
@@ -85,7 +85,7 @@ pub fn text(shaders: &[LoadedShader], out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-fn stage_name(stage: Stage) -> &'static str {
+pub(crate) fn stage_name(stage: Stage) -> &'static str {
     match stage {
         Stage::Vertex => "vertex",
         Stage::TessControl => "tess control",

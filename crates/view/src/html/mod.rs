@@ -5,7 +5,7 @@
 
 mod charts;
 mod explain;
-mod facts;
+pub(crate) mod facts;
 mod listing;
 mod markup;
 mod page;

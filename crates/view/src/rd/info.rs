@@ -69,6 +69,9 @@ struct SubmitSummary {
     missing: u64,
     /// The command stream was walked.
     walked: bool,
+    /// The number of its first piece of work, as listings count.
+    #[serde(skip)]
+    first_work: u64,
 }
 
 #[derive(Serialize)]
@@ -107,6 +110,8 @@ struct CaptureCounter {
     fence: Option<u32>,
     /// Of the current set: buffers, those with contents, their bytes.
     buffers: (u64, u64, u64),
+    /// Pieces of work since the GPU was named.
+    work: u64,
 }
 
 impl CaptureCounter {
@@ -176,6 +181,9 @@ impl<'d> Consumer<'d> for CaptureCounter {
     }
 
     fn identity(&mut self, identity: Identity, gpu: Option<Gpu<'d>>) {
+        if gpu.is_some() {
+            self.work = 0;
+        }
         if self.capture.gpus.len() < LISTED {
             let generation = gpu.map(|gpu| gpu.generation());
             self.capture.gpus.push(json::JsonGpu::of_identity(identity, generation));
@@ -195,7 +203,10 @@ impl<'d> Consumer<'d> for CaptureCounter {
         let walked = submission.open().map(|mut walk| walk.run(&mut work)).is_ok();
         let (buffers, held, held_bytes) = self.buffers;
         self.capture.total.add(&work.started);
+        let first_work = self.work;
+        self.work = first_work.saturating_add(work.started.all());
         self.capture.submits.push(SubmitSummary {
+            first_work,
             number: submit.number,
             set: self.capture.sets.saturating_sub(1),
             process,
@@ -213,6 +224,10 @@ impl<'d> Consumer<'d> for CaptureCounter {
 }
 
 impl Started {
+    fn all(&self) -> u64 {
+        self.draws.saturating_add(self.dispatches).saturating_add(self.blits).saturating_add(self.events)
+    }
+
     fn add(&mut self, other: &Started) {
         self.draws += other.draws;
         self.dispatches += other.dispatches;
@@ -296,6 +311,11 @@ impl Capture {
     /// Bytes of the capture, decompressed.
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// The submits by their numbers, each with the number of its first piece of work and how many pieces it starts.
+    pub fn work(&self) -> impl Iterator<Item = (u32, u64, u64)> {
+        self.submits.iter().map(|submit| (submit.number, submit.first_work, submit.started.all()))
     }
 
     /// The capture as text, below a headline.

@@ -22,85 +22,92 @@ const REGISTERS: usize = 5000;
 
 /// The facts.
 #[derive(Default)]
-pub(super) struct DumpFacts {
-    pub(super) queues: Vec<QueueFacts>,
-    pub(super) buffers: Vec<BufferFacts>,
+pub(crate) struct DumpFacts {
+    pub(crate) queues: Vec<QueueFacts>,
+    pub(crate) buffers: Vec<BufferFacts>,
     /// Buffers that are left out.
-    pub(super) more_buffers: usize,
-    pub(super) registers: Vec<RegisterTable>,
+    pub(crate) more_buffers: usize,
+    pub(crate) registers: Vec<RegisterTable>,
     /// Registers that are left out.
-    pub(super) more_registers: usize,
+    pub(crate) more_registers: usize,
+    /// Registers of all tables, at most.
+    most_registers: usize,
     /// The stages of the GPU, in the order of the pipeline.
-    pub(super) stages: Vec<StageFacts>,
+    pub(crate) stages: Vec<StageFacts>,
     /// The register or registers that say which are busy.
-    pub(super) stages_from: String,
+    pub(crate) stages_from: String,
     /// Sections that the dump lacks, and what that means.
-    pub(super) absent: Vec<(String, Cow<'static, str>)>,
+    pub(crate) absent: Vec<(String, Cow<'static, str>)>,
 }
 
 /// A ring, engine or queue.
 #[derive(Default)]
-pub(super) struct QueueFacts {
-    pub(super) name: String,
+pub(crate) struct QueueFacts {
+    pub(crate) name: String,
     /// It is the one that hung.
-    pub(super) hung: bool,
+    pub(crate) hung: bool,
     /// Where the engine reads and the driver has written, and the size of the ring, all in dwords.
-    pub(super) read: Option<u64>,
-    pub(super) written: Option<u64>,
-    pub(super) size: Option<u64>,
+    pub(crate) read: Option<u64>,
+    pub(crate) written: Option<u64>,
+    pub(crate) size: Option<u64>,
     /// The last fence that the GPU has written, and the last that the driver has submitted.
-    pub(super) retired: Option<u64>,
-    pub(super) submitted: Option<u64>,
+    pub(crate) retired: Option<u64>,
+    pub(crate) submitted: Option<u64>,
 }
 
 impl QueueFacts {
     /// Fences that are submitted and not retired. Numbers of fences wrap around at 32 bits.
-    pub(super) fn open(&self) -> Option<u64> {
+    pub(crate) fn open(&self) -> Option<u64> {
         let (retired, submitted) = (u32::try_from(self.retired?).ok()?, u32::try_from(self.submitted?).ok()?);
         Some(u64::from(submitted.wrapping_sub(retired)))
     }
 }
 
 /// A buffer.
-pub(super) struct BufferFacts {
-    pub(super) iova: u64,
-    pub(super) size: u64,
-    pub(super) name: String,
+pub(crate) struct BufferFacts {
+    pub(crate) iova: u64,
+    pub(crate) size: u64,
+    pub(crate) name: String,
     /// The dump has its contents.
-    pub(super) held: bool,
+    pub(crate) held: bool,
 }
 
 /// Registers of a section.
-pub(super) struct RegisterTable {
-    pub(super) name: String,
-    pub(super) rows: Vec<RegisterFacts>,
+pub(crate) struct RegisterTable {
+    pub(crate) name: String,
+    pub(crate) rows: Vec<RegisterFacts>,
 }
 
 /// A register.
-pub(super) struct RegisterFacts {
-    pub(super) name: String,
+pub(crate) struct RegisterFacts {
+    pub(crate) name: String,
     /// In hexadecimal.
-    pub(super) value: String,
+    pub(crate) value: String,
     /// Its fields that are not zero.
-    pub(super) meaning: String,
+    pub(crate) meaning: String,
 }
 
 /// Blocks of the GPU that belong together.
-pub(super) struct StageFacts {
-    pub(super) name: &'static str,
-    pub(super) blocks: Vec<BlockFacts>,
+pub(crate) struct StageFacts {
+    pub(crate) name: &'static str,
+    pub(crate) blocks: Vec<BlockFacts>,
 }
 
 /// A block of the GPU.
-pub(super) struct BlockFacts {
-    pub(super) name: Cow<'static, str>,
-    pub(super) busy: bool,
+pub(crate) struct BlockFacts {
+    pub(crate) name: Cow<'static, str>,
+    pub(crate) busy: bool,
 }
 
 impl DumpFacts {
-    /// Of a dump. `db` is the database of Adreno.
-    pub(super) fn of(dump: &Dump<'_>, db: &Db, report: &Report) -> DumpFacts {
-        let mut facts = DumpFacts::default();
+    /// Of a dump, as far as a page shows them. `db` is the database of Adreno.
+    pub(crate) fn of(dump: &Dump<'_>, db: &Db, report: &Report) -> DumpFacts {
+        DumpFacts::within(REGISTERS, dump, db, report)
+    }
+
+    /// Of a dump, with so many registers at most.
+    pub(crate) fn within(most_registers: usize, dump: &Dump<'_>, db: &Db, report: &Report) -> DumpFacts {
+        let mut facts = DumpFacts { most_registers, ..DumpFacts::default() };
         match dump {
             Dump::Msm(dump) => adreno::collect(dump, db, &mut facts),
             Dump::I915(_) | Dump::Xe(_) => intel::collect(dump, report, &mut facts),
@@ -119,7 +126,7 @@ impl DumpFacts {
     }
 
     /// The buffers that a table lists.
-    pub(super) fn listed_buffers(&self) -> &[BufferFacts] {
+    pub(crate) fn listed_buffers(&self) -> &[BufferFacts] {
         &self.buffers[..self.buffers.len().min(BUFFERS)]
     }
 
@@ -127,7 +134,8 @@ impl DumpFacts {
     fn add_registers(&mut self, name: impl Into<String>, rows: impl Iterator<Item = RegisterFacts>) {
         let before: usize = self.registers.iter().map(|table| table.rows.len()).sum();
         let mut rows = rows.fuse();
-        let kept: Vec<RegisterFacts> = rows.by_ref().take(REGISTERS.saturating_sub(before)).collect();
+        let kept: Vec<RegisterFacts> =
+            rows.by_ref().take(self.most_registers.saturating_sub(before)).collect();
         self.more_registers = self.more_registers.saturating_add(rows.count());
         if !kept.is_empty() {
             self.registers.push(RegisterTable { name: name.into(), rows: kept });
