@@ -10,6 +10,8 @@ mod awaited;
 mod compare;
 mod head;
 pub mod intel;
+#[cfg(feature = "sim")]
+pub mod lint;
 mod packets;
 mod reads;
 mod report;

@@ -22,6 +22,8 @@ pub enum StateReader {
     Dispatch,
     /// A dispatch whose size is in its packet.
     DispatchDirect,
+    /// A dispatch whose size is in registers.
+    DispatchRegisters,
     /// CP_BLIT.
     Blit,
     /// An event that loads, stores or clears GMEM.
@@ -29,11 +31,12 @@ pub enum StateReader {
 }
 
 impl StateReader {
-    const NAMES: [(&'static str, StateReader); 6] = [
+    const NAMES: [(&'static str, StateReader); 7] = [
         ("draw", StateReader::Draw),
         ("draw-direct", StateReader::DrawDirect),
         ("dispatch", StateReader::Dispatch),
         ("dispatch-direct", StateReader::DispatchDirect),
+        ("dispatch-registers", StateReader::DispatchRegisters),
         ("blit", StateReader::Blit),
         ("resolve", StateReader::Resolve),
     ];
@@ -48,6 +51,26 @@ pub enum StatePass {
     Bin,
     /// Rendering goes to memory.
     Sysmem,
+}
+
+/// What a draw packet says that it draws.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DrawnShape {
+    /// Points.
+    Points,
+    /// Rectangles, as drivers clear and copy with.
+    Rects,
+    /// Anything else.
+    Other,
+}
+
+/// Where an operation is, and what it draws.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StateScene {
+    /// Its pass, where that is known.
+    pub pass: Option<StatePass>,
+    /// What it draws.
+    pub shape: DrawnShape,
 }
 
 /// Bits of a register.
@@ -76,6 +99,8 @@ enum StateTest {
     Above(RegisterBits, u64),
     /// The operation is in this pass, or (false) in another one.
     Pass(StatePass, bool),
+    /// It draws this, or (false) something else.
+    Shape(DrawnShape, bool),
 }
 
 /// Registers that an operation reads together, and when.
@@ -91,14 +116,15 @@ pub struct StateUse {
 impl StateUse {
     /// Whether the registers are read, where `value` tells what a register was set to. `None`: it depends on a register that was not set,
     /// or on a pass that is not known.
-    pub fn applies(&self, pass: Option<StatePass>, value: &dyn Fn(u32) -> Option<u32>) -> Option<bool> {
+    pub fn applies(&self, scene: StateScene, value: &dyn Fn(u32) -> Option<u32>) -> Option<bool> {
         for test in &self.tests {
             let holds = match test {
                 StateTest::Values(bits, values, among) => {
                     values.contains(&bits.of(value(bits.reg)?)) == *among
                 }
                 StateTest::Above(bits, least) => bits.of(value(bits.reg)?) > *least,
-                StateTest::Pass(wanted, is) => (pass? == *wanted) == *is,
+                StateTest::Pass(wanted, is) => (scene.pass? == *wanted) == *is,
+                StateTest::Shape(wanted, is) => (scene.shape == *wanted) == *is,
             };
             if !holds {
                 return Some(false);
@@ -180,6 +206,14 @@ fn test(gpu: Gpu<'_>, word: &str, n: u32) -> Result<Option<StateTest>, String> {
     if let Some(pass) = pass(word.trim_start_matches('!')) {
         return Ok(Some(StateTest::Pass(pass, !word.starts_with('!'))));
     }
+    let shape = match word.trim_start_matches('!') {
+        "points" => Some(DrawnShape::Points),
+        "rects" => Some(DrawnShape::Rects),
+        _ => None,
+    };
+    if let Some(shape) = shape {
+        return Ok(Some(StateTest::Shape(shape, !word.starts_with('!'))));
+    }
     if let Some((index, bound)) = word.split_once('<') {
         let step: u64 = index.strip_prefix("n*").map_or(Ok(1), str::parse).map_err(|_| unknown())?;
         let least = step * u64::from(n);
@@ -250,6 +284,7 @@ mod tests {
         let [target, components, count] =
             ["RB_MRT[1].BUF_INFO", "RB_RENDER_COMPONENTS", "RB_FS_OUTPUT_CNTL1"]
                 .map(|n| gpu.reg_offset(n).unwrap());
+        let in_pass = |pass| StateScene { pass, shape: DrawnShape::Other };
         let raster = gpu.reg_offset("PC_RASTER_CNTL").unwrap();
         let row = uses.iter().find(|row| row.registers.contains(&target)).unwrap();
         let with = |rt: u32, mrt: u32| {
@@ -262,12 +297,12 @@ mod tests {
                     0
                 })
             };
-            row.applies(Some(StatePass::Sysmem), &value)
+            row.applies(in_pass(Some(StatePass::Sysmem)), &value)
         };
         assert_eq!([with(0xff, 2), with(0x0f, 2), with(0xff, 1)], [Some(true), Some(false), Some(false)]);
         let unset = |reg| (reg != raster).then_some(0xff);
-        assert_eq!(row.applies(Some(StatePass::Sysmem), &unset), None);
-        assert_eq!(row.applies(Some(StatePass::Binning), &unset), Some(false));
-        assert_eq!(row.applies(None, &unset), None);
+        assert_eq!(row.applies(in_pass(Some(StatePass::Sysmem)), &unset), None);
+        assert_eq!(row.applies(in_pass(Some(StatePass::Binning)), &unset), Some(false));
+        assert_eq!(row.applies(in_pass(None), &unset), None);
     }
 }

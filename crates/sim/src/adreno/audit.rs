@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use unwedge_base::Generation;
 use unwedge_hw::Gpu;
-use unwedge_hw::adreno::state_use::{StatePass, StateReader, StateUse, state_uses};
+use unwedge_hw::adreno::state_use::{DrawnShape, StatePass, StateReader, StateScene, StateUse, state_uses};
 use unwedge_stream::adreno::header::AdrenoPacketHeader;
 use unwedge_stream::adreno::{AdrenoOp, mode};
 
@@ -266,9 +266,12 @@ impl AdrenoMachine<'_> {
         self.space.enable_audit();
     }
 
-    /// What was found of registers so far.
-    pub fn register_audit(&self) -> Option<&RegisterAuditReport> {
-        self.audit.as_ref().map(|audit| &audit.report)
+    /// Takes what was found of registers so far. What is read later is reported again.
+    pub fn take_register_audit(&mut self) -> RegisterAuditReport {
+        let Some(audit) = &mut self.audit else { return RegisterAuditReport::default() };
+        audit.unset.clear();
+        audit.waits.clear();
+        std::mem::take(&mut audit.report)
     }
 
     /// Takes down which registers are read from here on.
@@ -358,12 +361,13 @@ impl AdrenoMachine<'_> {
         }
     }
 
-    /// Work is about to be done: which of the registers that it reads are not set.
-    pub(crate) fn audit_work(&mut self, id: ThreadId, op: AdrenoOp) {
+    /// Work is about to be done: which of the registers that it reads are not set. `first` is the first dword of its packet.
+    pub(crate) fn audit_work(&mut self, id: ThreadId, op: AdrenoOp, first: u32) {
         use StateReader as R;
         let readers: &[R] = match op {
             AdrenoOp::ExecCs => &[R::Dispatch, R::DispatchDirect],
-            AdrenoOp::ExecCsIndirect | AdrenoOp::RunOpencl => &[R::Dispatch],
+            AdrenoOp::ExecCsIndirect => &[R::Dispatch],
+            AdrenoOp::RunOpencl => &[R::Dispatch, R::DispatchRegisters],
             AdrenoOp::Blit => &[R::Blit],
             AdrenoOp::EventWrite | AdrenoOp::EventWrite7 => &[R::Resolve],
             AdrenoOp::DrawIndx | AdrenoOp::DrawIndx2 | AdrenoOp::DrawIndxOffset => &[R::Draw, R::DrawDirect],
@@ -381,6 +385,13 @@ impl AdrenoMachine<'_> {
             mode::SYSMEM => Some(StatePass::Sysmem),
             _ => None,
         };
+        // As pc_di_primtype has them.
+        let shape = match first & 0x3f {
+            1 | 9 => DrawnShape::Points,
+            8 => DrawnShape::Rects,
+            _ => DrawnShape::Other,
+        };
+        let scene = StateScene { pass, shape };
         let is_set = |audit: &RegisterAudit, reg: u32| audit.writer(id, reg) >= audit.begun;
         let value = |reg: u32| is_set(&audit, reg).then(|| self.read_register(id, reg));
         let missing: Vec<(u32, StateReader, Option<(u32, u32)>)> = audit
@@ -388,7 +399,7 @@ impl AdrenoMachine<'_> {
             .iter()
             .filter(|row| readers.contains(&row.reader))
             .filter(|row| row.registers.iter().any(|reg| !is_set(&audit, *reg)))
-            .filter(|row| row.applies(pass, &value) == Some(true))
+            .filter(|row| row.applies(scene, &value) == Some(true))
             .flat_map(|row| {
                 let set = row.registers.iter().filter(|reg| is_set(&audit, **reg));
                 let set: Vec<u32> = set.copied().collect();

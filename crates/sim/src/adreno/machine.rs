@@ -442,6 +442,11 @@ impl<'d> AdrenoMachine<'d> {
         self.work_done
     }
 
+    /// What the database has of the GPU.
+    pub fn gpu(&self) -> Gpu<'d> {
+        self.gpu
+    }
+
     /// The GPU.
     pub fn adreno(&self) -> Adreno<'d> {
         self.adreno

@@ -209,9 +209,9 @@ impl AddressSpace {
         self.caches.iter().for_each(|caches| caches.enable_audit());
     }
 
-    /// What was followed so far ([`AddressSpace::enable_audit`]).
-    pub fn audit_report(&self) -> CacheAuditReport {
-        self.caches.as_ref().map(|caches| caches.audit_report()).unwrap_or_default()
+    /// Takes what was followed so far ([`AddressSpace::enable_audit`]).
+    pub fn take_audit(&self) -> CacheAuditReport {
+        self.caches.as_ref().map(|caches| caches.take_audit()).unwrap_or_default()
     }
 
     /// The last packet that wrote some bytes.

@@ -188,7 +188,7 @@ impl Surface {
         attachment: usize,
         place: [u32; 3],
     ) -> Result<BlockFlag, GpuFault> {
-        match memory.load(attachment, flags.address(place), 1, self.port.in_layer(place[2])) {
+        match memory.load(attachment, flags.address(place), 1, self.port.in_layer(place[2]).for_flags()) {
             Ok(code) => Ok(BlockFlag::of_code(code as u8)),
             Err(fault) if fault.kind == GpuFaultKind::Unknown => Ok(BlockFlag::Foreign),
             Err(fault) => Err(fault),

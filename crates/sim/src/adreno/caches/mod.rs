@@ -605,16 +605,17 @@ impl Caches {
         !self.state().unwritten[unit as usize].is_empty()
     }
 
-    /// What was followed so far.
-    pub(crate) fn audit_report(&self) -> CacheAuditReport {
+    /// Takes what was followed so far.
+    pub(crate) fn take_audit(&self) -> CacheAuditReport {
         let mut state = self.state();
         let packet = state.packet;
         let Some(audit) = &mut state.audit else { return CacheAuditReport::default() };
         audit.end_packet(packet);
+        audit.event_numbers.clear();
         CacheAuditReport {
-            unwritten: audit.origins.reads().to_vec(),
-            events: audit.events.clone(),
-            positions: audit.positions.clone(),
+            unwritten: audit.origins.take_reads(),
+            events: std::mem::take(&mut audit.events),
+            positions: std::mem::take(&mut audit.positions),
             more: audit.origins.is_cut(),
         }
     }
@@ -674,7 +675,9 @@ impl Caches {
         let mut known = true;
         let mut state = self.state();
         for (line, mask) in lines(iova, size) {
-            state.audit_read(port.id().unit, line, mask);
+            if !port.of_flags {
+                state.audit_read(port.id().unit, line, mask);
+            }
             let Some(seen) = state.read(port.id(), line, mask) else { continue };
             known &= seen.unknown & mask == 0;
             for at in bits(seen.differ() & mask) {

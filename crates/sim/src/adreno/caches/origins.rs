@@ -226,8 +226,10 @@ impl Origins {
         }
     }
 
-    pub(super) fn reads(&self) -> &[UnwrittenRead] {
-        &self.reads
+    /// Takes the reads that were kept.
+    pub(super) fn take_reads(&mut self) -> Vec<UnwrittenRead> {
+        self.numbers.clear();
+        std::mem::take(&mut self.reads)
     }
 
     pub(super) fn is_cut(&self) -> bool {
@@ -272,7 +274,7 @@ mod tests {
             origins.read(CacheUnit::Uche, line, u64::MAX);
         }
         origins.end_packet(packet(16), |_| false);
-        let reads = origins.reads();
+        let reads = origins.take_reads();
         assert_eq!(reads.len(), 1);
         // Zeros beside what the CPU wrote are the CPU's.
         let expected =
@@ -283,7 +285,7 @@ mod tests {
         origins.forget(0x2_0000, 64);
         origins.read(CacheUnit::Uche, 0x2_0000, 1);
         origins.end_packet(packet(24), |_| false);
-        assert_eq!(origins.reads().len(), 2);
+        assert_eq!(origins.take_reads().len(), 1);
     }
 
     #[test]

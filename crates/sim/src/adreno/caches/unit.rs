@@ -119,18 +119,27 @@ pub(crate) struct CachePort {
     pub(crate) client: Client,
     /// Of clients that go through a CCU.
     pub(crate) tag: CcuTag,
+    /// Flags of UBWC are read, of which zeros mean something.
+    pub(crate) of_flags: bool,
 }
 
 impl CachePort {
     /// Through a CCU, for an attachment.
     pub(crate) fn attachment(client: Client, attachment: u8) -> CachePort {
-        CachePort { client, tag: CcuTag { attachment, ..CcuTag::default() } }
+        CachePort { client, tag: CcuTag { attachment, ..CcuTag::default() }, of_flags: false }
     }
 
     /// The same, in a layer.
     #[inline]
     pub(crate) fn in_layer(mut self, layer: u32) -> CachePort {
         self.tag.layer = layer as u16;
+        self
+    }
+
+    /// The same, for flags of UBWC.
+    #[inline]
+    pub(crate) fn for_flags(mut self) -> CachePort {
+        self.of_flags = true;
         self
     }
 
@@ -144,7 +153,7 @@ impl CachePort {
 
 impl From<Client> for CachePort {
     fn from(client: Client) -> CachePort {
-        CachePort { client, tag: CcuTag::default() }
+        CachePort { client, tag: CcuTag::default(), of_flags: false }
     }
 }
 

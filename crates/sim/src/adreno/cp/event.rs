@@ -86,7 +86,7 @@ impl AdrenoMachine<'_> {
             }
             Event::ZpassDone => return self.sample_count(packet, wide),
             Event::Blit => {
-                self.audit_work(packet.thread, packet.op);
+                self.audit_work(packet.thread, packet.op, 0);
                 self.resolve_event(packet.thread, packet.iova)?;
             }
             Event::LrzClear => self.clear_lrz(packet.thread),

@@ -36,7 +36,7 @@ impl AdrenoMachine<'_> {
             return Ok(end);
         }
         if self.thread(packet.thread).dispatch.is_none() {
-            self.audit_work(packet.thread, packet.op);
+            self.audit_work(packet.thread, packet.op, packet.payload.get(0).unwrap_or(0));
         }
         let work =
             WatchedWork { number: self.work_done, thread: packet.thread, iova: packet.iova, op: packet.op };
