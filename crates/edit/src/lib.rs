@@ -2,3 +2,5 @@
 //! and breadcrumbs.
 //!
 //! Never opens files, prints, or executes: what runs an edited capture is a closure of the caller.
+
+pub mod text;

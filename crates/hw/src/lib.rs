@@ -9,6 +9,7 @@ pub mod amd;
 mod chip_override;
 mod compile;
 mod db;
+mod encode;
 pub mod intel;
 mod layout;
 mod link;
@@ -25,6 +26,7 @@ mod types;
 
 pub use adreno::{Adreno, AdrenoDevice};
 pub use chip_override::{ChipOverride, OverrideGpu};
+pub use encode::SelectedField;
 pub use db::{Db, DbIdentity, DbView, Domain, Gpu, Pattern, Reg, RegEnum, RegSpace, Registers};
 pub use model::FactsIssue;
 pub use near::near;
