@@ -5,3 +5,4 @@
 
 pub mod instrument;
 pub mod rewrite;
+pub mod text;

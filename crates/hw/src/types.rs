@@ -109,10 +109,10 @@ pub struct Palette {
 
 /// A field as the tables hold it.
 #[derive(Clone, Copy)]
-struct FieldRef<'d> {
-    name: &'d str,
-    ty: ValueType<'d>,
-    unknown: bool,
+pub(crate) struct FieldRef<'d> {
+    pub(crate) name: &'d str,
+    pub(crate) ty: ValueType<'d>,
+    pub(crate) unknown: bool,
 }
 
 /// Bits `low` to `high`.
@@ -260,7 +260,7 @@ impl<'d> ValueType<'d> {
     }
 
     /// The fields that exist for what is selected. What decoding one selects counts for those after it.
-    fn next_field(self, index: &mut u32, selected: &Variants) -> Option<FieldRef<'d>> {
+    pub(crate) fn next_field(self, index: &mut u32, selected: &Variants) -> Option<FieldRef<'d>> {
         let list = self.payload();
         if list == 0 {
             return None;
@@ -321,6 +321,16 @@ impl<'d> ValueType<'d> {
             kind::ALIAS => self.alias().decode_at(value, selected, depth + 1),
             _ => DecodedValue::Hex(value),
         }
+    }
+
+    /// The type that this one's bits are a value of, where it is a place for one.
+    pub fn aliased(self) -> Option<ValueType<'d>> {
+        (self.kind() == kind::ALIAS).then(|| self.alias())
+    }
+
+    /// A floating-point number of 16, 32 or 64 bits.
+    pub(crate) fn is_float(self) -> bool {
+        self.kind() == kind::FLOAT
     }
 
     fn alias(self) -> ValueType<'d> {
