@@ -4,6 +4,7 @@ use crate::abi::Args;
 use crate::error::FinishError;
 use crate::finish::{Code, Limits, finish};
 use crate::ir::Program;
+use crate::opt::{self, Passes};
 use crate::{exec, lower, mask_phis, select};
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_shader::ir::{FloatMode, Op, Round, Shader, ShaderInfo, Stage, SystemValue, Type};
@@ -15,13 +16,15 @@ pub struct Options {
     pub gpu: Gpu,
     /// The high word of addresses that are given as one word, as those of descriptor sets are.
     pub address_high: u32,
+    /// Which optional phases run.
+    pub passes: Passes,
 }
 
 impl Options {
     /// Those for a GPU, with the high word that the driver RADV has: zero before gfx9.
     pub fn new(gpu: Gpu) -> Options {
         let gfx9 = gpu.generation() >= unwedge_isa::amdgcn::Gfx::Gfx9;
-        Options { gpu, address_high: if gfx9 { 0xffff_8000 } else { 0 } }
+        Options { gpu, address_high: if gfx9 { 0xffff_8000 } else { 0 }, passes: Passes::default() }
     }
 }
 
@@ -123,8 +126,11 @@ pub struct Masked {
     pub float_mode: u8,
 }
 
+/// How many of them come before scalar values are SSA along the linear flow.
+pub const UNREPAIRED_PHASES: usize = 2;
+
 /// Names of the phases that [`front`] calls its watcher after.
-pub const FRONT_PHASES: [&str; 3] = ["select", "mask-phis", "exec"];
+pub const FRONT_PHASES: [&str; 4] = ["select", "opt", "mask-phis", "exec"];
 
 /// Runs the phases up to the exec masks, and calls `watch` after each of them. The shader is lowered in place.
 ///
@@ -143,9 +149,11 @@ pub fn front(
     lower::lower(shader, options);
     let (mut program, args) = select::select(shader, options)?;
     watch(FRONT_PHASES[0], &program);
-    mask_phis::lower_mask_phis(&mut program);
+    opt::optimize(&mut program, float_mode, options.passes);
     watch(FRONT_PHASES[1], &program);
-    exec::insert_exec_masks(&mut program);
+    mask_phis::lower_mask_phis(&mut program);
     watch(FRONT_PHASES[2], &program);
+    exec::insert_exec_masks(&mut program);
+    watch(FRONT_PHASES[3], &program);
     Ok(Masked { program, args, float_mode })
 }

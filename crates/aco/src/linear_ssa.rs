@@ -6,7 +6,6 @@
 
 use crate::ir::{Block, Definition, NewInst, Operand, Program, Pseudo, RegClass, Temp};
 use std::collections::HashMap;
-use unwedge_base::entity::Entity;
 
 /// A variable of one class, with what blocks leave in it.
 #[derive(Debug)]
@@ -84,95 +83,4 @@ impl LinearVar {
         }
         value
     }
-}
-
-/// Dominators of the linear flow.
-#[derive(Debug)]
-pub(crate) struct LinearDominators {
-    /// For each block the number in reverse postorder of its immediate dominator, by its own number.
-    parents: Vec<u32>,
-    numbers: Vec<u32>,
-}
-
-const UNREACHED: u32 = u32::MAX;
-
-impl LinearDominators {
-    /// Those of a program (Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm").
-    pub(crate) fn of(program: &Program) -> LinearDominators {
-        let count = program.blocks.len();
-        let mut numbers = vec![UNREACHED; count];
-        let mut order = postorder(program);
-        order.reverse();
-        for (number, block) in (0..).zip(&order) {
-            numbers[block.index()] = number;
-        }
-        let mut parents = vec![UNREACHED; order.len()];
-        if let Some(first) = parents.first_mut() {
-            *first = 0;
-        }
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for (number, block) in order.iter().enumerate().skip(1) {
-                let mut new = UNREACHED;
-                for pred in &program.blocks[*block].linear_preds {
-                    let pred = numbers[pred.index()];
-                    if pred == UNREACHED || parents[pred as usize] == UNREACHED {
-                        continue;
-                    }
-                    new = if new == UNREACHED { pred } else { meet(&parents, new, pred) };
-                }
-                changed |= parents[number] != new;
-                parents[number] = new;
-            }
-        }
-        LinearDominators { parents, numbers }
-    }
-
-    /// Whether every path of the wave to a block passes another.
-    pub(crate) fn dominates(&self, by: Block, block: Block) -> bool {
-        let (by, mut at) = (self.numbers[by.index()], self.numbers[block.index()]);
-        if by == UNREACHED || at == UNREACHED {
-            return false;
-        }
-        while at > by {
-            at = self.parents[at as usize];
-        }
-        at == by
-    }
-}
-
-fn meet(parents: &[u32], mut a: u32, mut b: u32) -> u32 {
-    while a != b {
-        while a > b {
-            a = parents[a as usize];
-        }
-        while b > a {
-            b = parents[b as usize];
-        }
-    }
-    a
-}
-
-fn postorder(program: &Program) -> Vec<Block> {
-    let mut order = Vec::new();
-    let Some(first) = program.blocks.keys().next() else { return order };
-    let mut seen = vec![false; program.blocks.len()];
-    let mut stack = vec![(first, 0)];
-    seen[first.index()] = true;
-    while let Some((block, next)) = stack.last_mut() {
-        match program.blocks[*block].linear_succs.get(*next) {
-            Some(succ) => {
-                *next += 1;
-                if !std::mem::replace(&mut seen[succ.index()], true) {
-                    stack.push((*succ, 0));
-                }
-            }
-            None => {
-                order.push(*block);
-                stack.pop();
-            }
-        }
-    }
-    order
 }

@@ -4,8 +4,9 @@
 //! A lane has the bit of the predecessor that it came from. So each predecessor, in the order of the wave, writes the bits of its lanes over those of the
 //! ones before it.
 
+use crate::dominators::Dominators;
 use crate::ir::{Block, Definition, Inst, NewInst, Operand, PhysReg, Program, Pseudo, Source, Temp};
-use crate::linear_ssa::{LinearDominators, LinearVar};
+use crate::linear_ssa::LinearVar;
 use crate::live::phi_preds;
 use unwedge_base::entity::{Entity, SecondaryMap};
 use unwedge_isa::amdgcn::Opcode;
@@ -116,7 +117,7 @@ struct StrayUse {
 /// Inserts linear phis for scalar values that are read where the wave may come without passing their definition.
 fn repair(program: &mut Program) {
     let places = definitions(program);
-    let dominators = LinearDominators::of(program);
+    let dominators = Dominators::linear(program);
     let mut strays = Vec::new();
     for (block, data) in program.blocks.iter() {
         for &inst in &data.insts {

@@ -8,7 +8,7 @@ mod rig;
 use rig::{GPUS, OUTPUT, TABLE};
 use unwedge_aco::abi::Argument;
 use unwedge_aco::ir::shape::Variants;
-use unwedge_aco::{Compiled, FRONT_PHASES, Limits, Masked, Options, finish, front, valid};
+use unwedge_aco::{Compiled, FRONT_PHASES, Limits, Masked, Options, UNREPAIRED_PHASES, finish, front, valid};
 use unwedge_check::amdgcn::{CheckOptions, check_words};
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_shader::interp::{self, BindingPoint, Bindings, MemoryImages, run_compute};
@@ -314,7 +314,7 @@ fn executed(shader: &Shader, input: &[u8], gpu: Gpu, seed: u64) -> Result<Vec<u8
     let variants = Variants::of(&gpu);
     let mut invalid = None;
     let mut watch = |phase: &'static str, program: &unwedge_aco::ir::Program| {
-        if phase != FRONT_PHASES[0]
+        if !FRONT_PHASES[..UNREPAIRED_PHASES].contains(&phase)
             && invalid.is_none()
             && let Err(violations) = valid::ir(program, &variants)
         {

@@ -37,7 +37,7 @@ pub struct AcoCompile {
     /// What to make
     #[arg(long, value_enum, default_value = "asm")]
     pub emit: AcoEmit,
-    /// Print the program after a phase, and make nothing else: select, mask-phis, exec, edges, allocate, eliminate, hardware
+    /// Print the program after a phase, and make nothing else; an unknown name lists the phases
     #[arg(long, value_name = "PHASE", conflicts_with_all = ["emit", "output", "stats"])]
     pub print_after: Option<String>,
     /// Print instructions, code size, registers and waves to standard error

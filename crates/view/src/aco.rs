@@ -31,7 +31,7 @@ pub enum CompileViewError {
     #[error(transparent)]
     Assemble(#[from] AsmError),
     /// No phase has the name.
-    #[error("no phase is named {0}")]
+    #[error("no phase is named {0}; the phases are {phases}", phases = phases().collect::<Vec<_>>().join(", "))]
     Phase(String),
 }
 

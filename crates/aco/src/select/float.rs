@@ -128,6 +128,8 @@ fn compare32(op: Op) -> Option<Opcode> {
 }
 
 const SIGN: u32 = 1 << 31;
+/// 1.0.
+const ONE: u64 = 0x3f80_0000;
 /// One over two pi, as the instructions for sine and cosine count angles.
 const TURNS: u32 = 0x3e22_f983;
 
@@ -234,6 +236,7 @@ impl Selector<'_> {
             return Ok(self.valu(opcode, v1, &args));
         }
         Ok(match (op, &args[..]) {
+            (Op::FDiv, [one, b]) if one.is_const(ONE) => self.valu(O::v_rcp_f32, v1, &[*b]),
             (Op::FDiv, [a, b]) => {
                 let inverse = self.valu(O::v_rcp_f32, v1, &[*b]);
                 self.valu(O::v_mul_f32, v1, &[*a, inverse])

@@ -1,0 +1,387 @@
+//! Combining: takes SSA; makes one instruction of several. Guarantees the same bits.
+//!
+//! Instructions are taken in order. Copies and constants take the place of what they are copied to, where the instruction can read them; then
+//! [`super::rules`] says which pairs are one instruction. What is not read any more is left for dead code removal.
+
+use super::fits;
+use super::masks;
+use super::rules::{CLAMPS, Part, RULES, Rule};
+use super::uses::Uses;
+use crate::ir::shape::{self, Variants};
+use crate::ir::{Definition, Inst, NewInst, Op, Operand, Program, Pseudo, RegClass, Source, Temp};
+use unwedge_base::entity::Entity;
+use unwedge_isa::amdgcn::model::{Form, Mod, Relation, Role, Type};
+use unwedge_isa::amdgcn::{Mods, Opcode};
+
+/// The most changes of one instruction.
+const ROUNDS: usize = 16;
+
+/// The state of the phase.
+pub(super) struct Combiner<'a> {
+    pub program: &'a mut Program,
+    pub variants: &'a Variants,
+    pub uses: Uses,
+    /// Denormals of 32 bits are zero, in operands and results.
+    pub flushes: bool,
+    /// Comparisons of the vector ALU.
+    pub compares: Vec<(Relation, Type, Opcode)>,
+    /// The instructions of the block so far.
+    out: Vec<Inst>,
+}
+
+/// Combines instructions.
+pub(super) fn combine(program: &mut Program, variants: &Variants, float_mode: u8) {
+    let uses = Uses::of(program);
+    let flushes = float_mode >> 4 & 3 == 0;
+    let mut combiner =
+        Combiner { program, variants, uses, flushes, compares: masks::compares(), out: Vec::new() };
+    let blocks: Vec<_> = combiner.program.blocks.keys().collect();
+    for block in blocks {
+        for inst in std::mem::take(&mut combiner.program.blocks[block].insts) {
+            combiner.visit(inst);
+            combiner.out.push(inst);
+        }
+        combiner.program.blocks[block].insts = std::mem::take(&mut combiner.out);
+    }
+}
+
+impl Combiner<'_> {
+    fn visit(&mut self, inst: Inst) {
+        if super::dead::is_pure(self.program, inst) && self.uses.is_unread(self.program, inst) {
+            return;
+        }
+        self.propagate(inst);
+        for _ in 0..ROUNDS {
+            let changed = self.vectors(inst)
+                || self.fold_constants(inst)
+                || self.fold_signs(inst)
+                || self.fold_masks(inst)
+                || self.fields(inst)
+                || self.multiply_add(inst)
+                || self.clamp(inst)
+                || self.pair(inst);
+            if !changed {
+                break;
+            }
+            self.propagate(inst);
+        }
+        self.shorten(inst);
+    }
+
+    /// The instruction of the hardware without modifiers that makes an operand, whatever else reads it.
+    pub(super) fn source(&self, operand: Operand) -> Option<Inst> {
+        let temp = operand.as_temp()?;
+        let inst = self.uses.definition(temp)?;
+        let first = self.program.definitions(inst).first()?.temp == Some(temp);
+        let data = &self.program[inst];
+        let plain = matches!(data.op, Op::Hw(_)) && data.mods == Mods::default();
+        (first && plain).then_some(inst)
+    }
+
+    /// The same, if nothing else reads it.
+    pub(super) fn only_source(&self, operand: Operand) -> Option<Inst> {
+        let inst = self.source(operand)?;
+        let temp = operand.as_temp()?;
+        let others = self.program.definitions(inst)[1..].iter().filter_map(|definition| definition.temp);
+        let alone = self.uses.count(temp) == 1 && others.into_iter().all(|temp| self.uses.count(temp) == 0);
+        alone.then_some(inst)
+    }
+
+    /// Whether operands fit.
+    pub(super) fn fits(&self, opcode: Opcode, operands: &[Operand], long: bool) -> bool {
+        fits::fits(self.variants, opcode, operands, long)
+    }
+
+    /// Gives an instruction new operands.
+    pub(super) fn set_operands(&mut self, inst: Inst, operands: &[Operand]) {
+        let old = self.program.operands(inst).to_vec();
+        for temp in operands.iter().filter_map(Operand::as_temp) {
+            self.uses.read_one(temp);
+        }
+        self.program.set_operands(inst, operands);
+        self.uses.unread(self.program, &old);
+    }
+
+    /// Makes an instruction another one with the same first result.
+    pub(super) fn become_op(&mut self, inst: Inst, opcode: Opcode, operands: &[Operand]) {
+        let definition = self.program.definitions(inst)[0];
+        self.set_operands(inst, operands);
+        let data = &mut self.program[inst];
+        (data.op, data.form, data.mods) = (Op::Hw(opcode), Form::Native, Mods::default());
+        let writes = self.variants.widest(opcode).map_or(1, |variant| shape::definitions(variant).count());
+        let mut definitions = vec![definition];
+        if writes > 1 {
+            definitions.push(Definition::reg(crate::ir::PhysReg::SCC, RegClass::S1));
+        }
+        self.program.set_definitions(inst, &definitions);
+    }
+
+    /// Makes an instruction a copy.
+    pub(super) fn become_copy(&mut self, inst: Inst, operand: Operand) {
+        let definition = self.program.definitions(inst)[0];
+        self.set_operands(inst, &[operand]);
+        let data = &mut self.program[inst];
+        (data.op, data.form, data.mods) = (Op::Pseudo(Pseudo::ParallelCopy), Form::Native, Mods::default());
+        self.program.set_definitions(inst, &[definition]);
+    }
+
+    /// Operands that an instruction can read: literals that do not fit are copied to scalar registers before it.
+    pub(super) fn legalized(
+        &mut self,
+        opcode: Opcode,
+        operands: &[Operand],
+        long: bool,
+    ) -> Option<Vec<Operand>> {
+        if self.fits(opcode, operands, long) {
+            return Some(operands.to_vec());
+        }
+        let variant = self.variants.widest(opcode)?;
+        let slots: Vec<_> = shape::operands(variant).collect();
+        let mut new = operands.to_vec();
+        let mut copied = Vec::new();
+        for at in (0..operands.len()).rev() {
+            let Some(slot) = slots.get(at) else { continue };
+            if fits::literal(self.variants, slot, &operands[at]).is_none() {
+                continue;
+            }
+            // A stand-in; the copy is made when the others fit.
+            let stand_in = Temp::new((u32::MAX - 1) as usize - at);
+            new[at] = Operand { source: Source::Temp(stand_in), class: RegClass::S1, ..operands[at] };
+            copied.push(at);
+            if self.fits(opcode, &new, long) {
+                for at in copied {
+                    new[at] = self.constant(operands[at]);
+                }
+                return Some(new);
+            }
+        }
+        None
+    }
+
+    /// A constant in a scalar register.
+    fn constant(&mut self, operand: Operand) -> Operand {
+        let class = RegClass::S1;
+        let temp = self.program.make_temp(class);
+        let definitions = [Definition::temp(temp, class)];
+        let constant = [Operand::c32(operand.as_const().unwrap_or_default() as u32)];
+        let new = NewInst::pseudo(Pseudo::ParallelCopy, &definitions, &constant);
+        let inst = self.program.make_inst(&new);
+        self.uses.add(self.program, inst);
+        self.out.push(inst);
+        Operand::temp(temp, class)
+    }
+
+    /// What an operand is a copy of.
+    fn copied(&self, operand: Operand) -> Option<Operand> {
+        let temp = operand.as_temp()?;
+        let inst = self.uses.definition(temp)?;
+        if !self.program.op(inst).is(Pseudo::ParallelCopy) {
+            return None;
+        }
+        let at = self.program.definitions(inst).iter().position(|d| d.temp == Some(temp))?;
+        let source = *self.program.operands(inst).get(at)?;
+        let same = source.class == operand.class || source.as_const().is_some() || source.class.is_sgpr();
+        (source.source != Source::Fixed && same).then_some(source)
+    }
+
+    /// Reads the source of copies where the instruction can.
+    fn propagate(&mut self, inst: Inst) {
+        let count = self.program.operands(inst).len();
+        for at in 0..count {
+            let operand = self.program.operands(inst)[at];
+            let Some(source) = self.copied(operand).filter(|_| operand.reg.is_none()) else { continue };
+            let mut operands = self.program.operands(inst).to_vec();
+            operands[at] = source;
+            let same = source.class == operand.class && source.as_temp().is_some();
+            let fits = match self.program.op(inst) {
+                Op::Pseudo(pseudo) => match pseudo {
+                    Pseudo::ParallelCopy => true,
+                    Pseudo::Phi | Pseudo::LinearPhi => same || source.as_const().is_some(),
+                    Pseudo::CreateVector => same || source.class.bytes() == operand.class.bytes(),
+                    _ => same,
+                },
+                Op::Hw(opcode) => {
+                    let long = self.program[inst].mods != Mods::default();
+                    same || self.fits(opcode, &operands, long)
+                }
+            };
+            if fits {
+                self.set_operands(inst, &operands);
+            }
+        }
+    }
+
+    /// Parts of a vector that was made of them.
+    fn vectors(&mut self, inst: Inst) -> bool {
+        let Op::Pseudo(pseudo @ (Pseudo::SplitVector | Pseudo::ExtractVector)) = self.program.op(inst) else {
+            return false;
+        };
+        let vector = self.program.operands(inst)[0].as_temp().and_then(|temp| self.uses.definition(temp));
+        let Some(vector) = vector.filter(|inst| self.program.op(*inst).is(Pseudo::CreateVector)) else {
+            return false;
+        };
+        let parts = self.program.operands(vector).to_vec();
+        let definitions = self.program.definitions(inst).to_vec();
+        let bytes = definitions[0].class.bytes();
+        let alike = parts.iter().all(|part| part.class.bytes() == bytes)
+            && definitions.iter().all(|definition| definition.class.bytes() == bytes)
+            && !definitions[0].class.is_subdword();
+        if !alike {
+            return false;
+        }
+        let chosen = if pseudo == Pseudo::SplitVector {
+            parts
+        } else {
+            let number = self.program.operands(inst)[1].as_const();
+            match number.and_then(|number| parts.get(number as usize)) {
+                Some(part) => vec![*part],
+                None => return false,
+            }
+        };
+        let readable = chosen
+            .iter()
+            .zip(&definitions)
+            .all(|(part, definition)| part.class.is_sgpr() || definition.class.is_vgpr());
+        if chosen.len() != definitions.len() || !readable {
+            return false;
+        }
+        self.set_operands(inst, &chosen);
+        self.program[inst].op = Op::Pseudo(Pseudo::ParallelCopy);
+        true
+    }
+
+    /// Two instructions for which there is one.
+    fn pair(&mut self, inst: Inst) -> bool {
+        let Op::Hw(outer) = self.program.op(inst) else { return false };
+        if self.program[inst].mods != Mods::default() || self.program.operands(inst).len() != 2 {
+            return false;
+        }
+        let rules = RULES.iter().filter(|rule| rule.outer == outer && self.variants.has(rule.both));
+        for rule in rules.collect::<Vec<&Rule>>() {
+            for at in 0..2 {
+                if rule.at >> at & 1 != 0 && self.pair_by(inst, rule, at) {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    fn pair_by(&mut self, inst: Inst, rule: &Rule, at: usize) -> bool {
+        let operands = self.program.operands(inst).to_vec();
+        let Some(inner) = self.only_source(operands[at]) else { return false };
+        if self.program.op(inner) != Op::Hw(rule.inner) {
+            return false;
+        }
+        let parts = self.program.operands(inner).to_vec();
+        let new = rule.operands.map(|part| match part {
+            Part::Other => operands[1 - at],
+            Part::First => parts[0],
+            Part::Second => parts[1],
+        });
+        let Some(new) = self.legalized(rule.both, &new, true) else { return false };
+        self.become_op(inst, rule.both, &new);
+        true
+    }
+
+    /// A minimum of a maximum, or the other way round, with ordered constants.
+    fn clamp(&mut self, inst: Inst) -> bool {
+        let Op::Hw(outer) = self.program.op(inst) else { return false };
+        let Some(rule) = CLAMPS.iter().find(|rule| outer == rule.min || outer == rule.max) else {
+            return false;
+        };
+        let operands = self.program.operands(inst).to_vec();
+        for at in 0..2 {
+            let Some(bound) = operands[1 - at].as_const() else { continue };
+            let Some(inner) = self.only_source(operands[at]) else { continue };
+            let opposite = if outer == rule.min { rule.max } else { rule.min };
+            if self.program.op(inner) != Op::Hw(opposite) || self.program[inst].mods != Mods::default() {
+                continue;
+            }
+            let parts = self.program.operands(inner).to_vec();
+            let Some(place) = parts.iter().position(|part| part.as_const().is_some()) else { continue };
+            let Some(other) = parts[place].as_const() else { continue };
+            let (low, high) = if outer == rule.min { (other, bound) } else { (bound, other) };
+            // The median of a NaN is the lower bound, and so is the minimum of a maximum.
+            let order = outer == rule.min || opcode_of_integers(outer);
+            if !(rule.ordered)(low as u32, high as u32) || !order {
+                continue;
+            }
+            let new = [parts[1 - place], Operand::c32(low as u32), Operand::c32(high as u32)];
+            let Some(new) = self.legalized(rule.med, &new, true) else { continue };
+            self.become_op(inst, rule.med, &new);
+            return true;
+        }
+        false
+    }
+
+    /// A product that is added, where one instruction rounds as both do: denormals are zero.
+    fn multiply_add(&mut self, inst: Inst) -> bool {
+        let Op::Hw(outer) = self.program.op(inst) else { return false };
+        let signs = match outer {
+            Opcode::v_add_f32 => [0, 0],
+            Opcode::v_sub_f32 => [0, 1],
+            Opcode::v_subrev_f32 => [1, 0],
+            _ => return false,
+        };
+        let mods = self.program[inst].mods;
+        let mut rest = mods;
+        rest.set(Mod::Neg, 0);
+        if !self.flushes || !self.variants.has(Opcode::v_mad_f32) || rest != Mods::default() {
+            return false;
+        }
+        let operands = self.program.operands(inst).to_vec();
+        let negated = |at: usize| signs[at] ^ mods.get(Mod::Neg) >> at & 1;
+        for at in 0..2 {
+            let Some(inner) = self.product(operands[at]) else { continue };
+            let inner_mods = self.program[inner].mods;
+            let mut own = inner_mods;
+            own.set(Mod::Neg, 0);
+            own.set(Mod::Abs, 0);
+            if own != Mods::default() {
+                continue;
+            }
+            let parts = self.program.operands(inner).to_vec();
+            let new = [parts[0], parts[1], operands[1 - at]];
+            let Some(new) = self.legalized(Opcode::v_mad_f32, &new, true) else { continue };
+            let neg = inner_mods.get(Mod::Neg) ^ negated(at) | negated(1 - at) << 2;
+            self.become_op(inst, Opcode::v_mad_f32, &new);
+            let data = &mut self.program[inst];
+            data.mods.set(Mod::Neg, neg);
+            data.mods.set(Mod::Abs, inner_mods.get(Mod::Abs));
+            return true;
+        }
+        false
+    }
+
+    /// The product that an operand is, if nothing else reads it.
+    fn product(&self, operand: Operand) -> Option<Inst> {
+        let temp = operand.as_temp().filter(|temp| self.uses.count(*temp) == 1)?;
+        let inst = self.uses.definition(temp)?;
+        (self.program.op(inst) == Op::Hw(Opcode::v_mul_f32)).then_some(inst)
+    }
+
+    /// The short encoding reads a vector register last: operands change places if that does not matter.
+    fn shorten(&mut self, inst: Inst) {
+        let Op::Hw(opcode) = self.program.op(inst) else { return };
+        let &[a, b] = self.program.operands(inst) else { return };
+        let vector = |operand: Operand| operand.class.is_vgpr() && operand.as_const().is_none();
+        if self.program[inst].mods != Mods::default()
+            || !vector(a)
+            || vector(b)
+            || opcode.row().role == Role::Lanes
+        {
+            return;
+        }
+        let swapped = super::rules::swapped(opcode).or_else(|| self.swapped_compare(opcode));
+        let Some(swapped) = swapped.filter(|opcode| self.variants.has(*opcode)) else { return };
+        if self.fits(swapped, &[b, a], false) {
+            self.program.set_operands(inst, &[b, a]);
+            self.program[inst].op = Op::Hw(swapped);
+        }
+    }
+}
+
+fn opcode_of_integers(opcode: Opcode) -> bool {
+    opcode.row().role == Role::Integer
+}

@@ -1,0 +1,86 @@
+//! Dead code: removes instructions whose results nobody reads. Guarantees that what is left has the same effects.
+
+use super::uses::Uses;
+use crate::ir::{Inst, Memory, Op, Payload, Program, Pseudo, Source};
+use unwedge_isa::amdgcn::Reg;
+use unwedge_isa::amdgcn::model::{Format, Role};
+
+/// Whether an instruction does nothing but define temporaries.
+pub(super) fn is_pure(program: &Program, inst: Inst) -> bool {
+    let only_temps = program.definitions(inst).iter().all(|definition| {
+        definition.temp.is_some() || definition.reg.is_some_and(|reg| reg.reg() == Reg::SCC)
+    });
+    only_temps
+        && match program.op(inst) {
+            Op::Pseudo(pseudo) => matches!(
+                pseudo,
+                Pseudo::Phi
+                    | Pseudo::LinearPhi
+                    | Pseudo::MaskPhi
+                    | Pseudo::ParallelCopy
+                    | Pseudo::CreateVector
+                    | Pseudo::ExtractVector
+                    | Pseudo::SplitVector
+                    | Pseudo::Extract
+                    | Pseudo::Insert
+                    | Pseudo::AsUniform
+            ),
+            Op::Hw(opcode) => {
+                let row = opcode.row();
+                let computes = matches!(
+                    row.role,
+                    Role::Scalar
+                        | Role::ScalarFloat
+                        | Role::Integer
+                        | Role::Float
+                        | Role::Minmax
+                        | Role::Convert
+                        | Role::Transcendental
+                        | Role::Packed
+                        | Role::Compare
+                        | Role::Lanes
+                );
+                let constant = program.payload(inst) == Payload::Memory(Memory::CONSTANT);
+                computes && !row.format.is_memory() || row.format == Format::Smem && constant
+            }
+        }
+}
+
+/// Whether the result depends on which lanes are active, or on a register that is not a temporary.
+pub(super) fn depends_on_block(program: &Program, inst: Inst) -> bool {
+    let fixed = program.operands(inst).iter().any(|operand| operand.source == Source::Fixed);
+    let lanes = match program.op(inst) {
+        Op::Pseudo(pseudo) => pseudo == Pseudo::AsUniform,
+        Op::Hw(opcode) => opcode.row().role == Role::Lanes,
+    };
+    fixed || lanes
+}
+
+/// Removes dead code. Phis that only read each other stay.
+pub(super) fn remove(program: &mut Program) {
+    let mut uses = Uses::of(program);
+    let blocks: Vec<_> = program.blocks.keys().collect();
+    let mut dead = std::collections::HashSet::new();
+    let mut open: Vec<Inst> = Vec::new();
+    for &block in &blocks {
+        let insts = program.blocks[block].insts.iter();
+        open.extend(insts.copied().filter(|inst| is_pure(program, *inst) && uses.is_unread(program, *inst)));
+    }
+    while let Some(inst) = open.pop() {
+        if !dead.insert(inst) {
+            continue;
+        }
+        for temp in program.operands(inst).iter().filter_map(|operand| operand.as_temp()) {
+            uses.drop_one(temp);
+            if let Some(source) = uses.definition(temp)
+                && is_pure(program, source)
+                && uses.is_unread(program, source)
+            {
+                open.push(source);
+            }
+        }
+    }
+    for block in blocks {
+        program.blocks[block].insts.retain(|inst| !dead.contains(inst));
+    }
+}

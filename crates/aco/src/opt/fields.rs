@@ -1,0 +1,154 @@
+//! Integers: constants, bits that are cut out and put in.
+
+use super::combine::Combiner;
+use crate::ir::{Inst, Op, Operand};
+use unwedge_isa::amdgcn::{Mods, Opcode};
+
+/// The result of an operation of the vector ALU on two constants.
+fn evaluate(opcode: Opcode, a: u32, b: u32) -> Option<u32> {
+    use Opcode as O;
+    Some(match opcode {
+        O::v_and_b32 => a & b,
+        O::v_or_b32 => a | b,
+        O::v_xor_b32 => a ^ b,
+        O::v_lshlrev_b32 => b << (a & 31),
+        O::v_lshrrev_b32 => b >> (a & 31),
+        O::v_ashrrev_i32 => ((b as i32) >> (a & 31)) as u32,
+        O::v_add_u32 => a.wrapping_add(b),
+        O::v_sub_u32 => a.wrapping_sub(b),
+        _ => return None,
+    })
+}
+
+/// The operand that an operation leaves as it is, if the other one is this constant at this place.
+fn is_neutral(opcode: Opcode, constant: u32, at: usize) -> bool {
+    use Opcode as O;
+    match opcode {
+        O::v_or_b32 | O::v_xor_b32 | O::v_add_u32 => constant == 0,
+        O::v_and_b32 => constant == u32::MAX,
+        O::v_lshlrev_b32 | O::v_lshrrev_b32 | O::v_ashrrev_i32 => constant == 0 && at == 0,
+        O::v_sub_u32 => constant == 0 && at == 1,
+        _ => false,
+    }
+}
+
+impl Combiner<'_> {
+    /// Operations on constants, and those that leave an operand as it is.
+    pub(super) fn fold_constants(&mut self, inst: Inst) -> bool {
+        let Op::Hw(opcode) = self.program.op(inst) else { return false };
+        let &[a, b] = self.program.operands(inst) else { return false };
+        if self.program[inst].mods != Mods::default() || self.program.definitions(inst).len() != 1 {
+            return false;
+        }
+        if let (Some(a), Some(b)) = (a.as_const(), b.as_const()) {
+            let Some(value) = evaluate(opcode, a as u32, b as u32) else { return false };
+            self.become_copy(inst, Operand::c32(value));
+            return true;
+        }
+        for (at, operand, other) in [(0, a, b), (1, b, a)] {
+            let Some(bits) = operand.as_const() else { continue };
+            if is_neutral(opcode, bits as u32, at) && !other.is_undef() {
+                self.become_copy(inst, other);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Bits that are cut out of a word, or put into one.
+    pub(super) fn fields(&mut self, inst: Inst) -> bool {
+        let Op::Hw(opcode) = self.program.op(inst) else { return false };
+        if self.program[inst].mods != Mods::default() {
+            return false;
+        }
+        match opcode {
+            Opcode::v_and_b32 => self.extract(inst) || self.and_complement(inst),
+            Opcode::v_or_b32 => self.insert(inst),
+            _ => false,
+        }
+    }
+
+    /// The low bits of a word that is shifted right.
+    fn extract(&mut self, inst: Inst) -> bool {
+        let &[a, b] = self.program.operands(inst) else { return false };
+        for (mask, word) in [(a, b), (b, a)] {
+            let Some(bits) = mask.as_const().map(|bits| bits as u32) else { continue };
+            let count = bits.trailing_ones();
+            let Some(inner) = self.source(word) else { continue };
+            if count == 0
+                || bits.leading_zeros() + count != 32
+                || self.program.op(inner) != Op::Hw(Opcode::v_lshrrev_b32)
+            {
+                continue;
+            }
+            let &[shift, from] = self.program.operands(inner) else { continue };
+            let Some(shift) = shift.as_const().map(|shift| shift as u32 & 31) else { continue };
+            if shift + count >= 32 {
+                self.become_copy(inst, word);
+                return true;
+            }
+            let new = [from, Operand::c32(shift), Operand::c32(count)];
+            if self.fits(Opcode::v_bfe_u32, &new, true) {
+                self.become_op(inst, Opcode::v_bfe_u32, &new);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Bits of a word that another one does not have.
+    fn and_complement(&mut self, inst: Inst) -> bool {
+        let &[a, b] = self.program.operands(inst) else { return false };
+        for (complement, word) in [(a, b), (b, a)] {
+            let Some(inner) = self.only_source(complement) else { continue };
+            if !matches!(self.program.op(inner), Op::Hw(Opcode::v_not_b32 | Opcode::s_not_b32)) {
+                continue;
+            }
+            let new = [self.program.operands(inner)[0], Operand::c32(0), word];
+            if let Some(new) = self.legalized(Opcode::v_bfi_b32, &new, true) {
+                self.become_op(inst, Opcode::v_bfi_b32, &new);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Bits of one word by a mask, and of another by its complement.
+    fn insert(&mut self, inst: Inst) -> bool {
+        let &[a, b] = self.program.operands(inst) else { return false };
+        let (Some(first), Some(second)) = (self.only_source(a), self.only_source(b)) else { return false };
+        let and = |inst| matches!(self.program.op(inst), Op::Hw(Opcode::v_and_b32 | Opcode::s_and_b32));
+        // The bits of a word without those of a mask.
+        let without = |inst| self.program.op(inst) == Op::Hw(Opcode::v_bfi_b32);
+        let pairs = |inst: Inst| -> [[Operand; 2]; 2] {
+            let operands = self.program.operands(inst);
+            [[operands[0], operands[1]], [operands[1], operands[0]]]
+        };
+        let mut found = None;
+        if and(first) && and(second) {
+            for [mask, own] in pairs(first) {
+                for [other_mask, other] in pairs(second) {
+                    let complements = matches!((mask.as_const(), other_mask.as_const()),
+                        (Some(a), Some(b)) if a as u32 == !(b as u32));
+                    if complements {
+                        found = found.or(Some([mask, own, other]));
+                    }
+                }
+            }
+        }
+        for (chosen, rest) in [(first, second), (second, first)] {
+            if and(chosen) && without(rest) && self.program.operands(rest)[1].is_const(0) {
+                let of = self.program.operands(rest);
+                for [mask, own] in pairs(chosen) {
+                    if mask.source == of[0].source {
+                        found = found.or(Some([mask, own, of[2]]));
+                    }
+                }
+            }
+        }
+        let Some(new) = found else { return false };
+        let Some(new) = self.legalized(Opcode::v_bfi_b32, &new, true) else { return false };
+        self.become_op(inst, Opcode::v_bfi_b32, &new);
+        true
+    }
+}

@@ -1,0 +1,212 @@
+//! Lane masks: comparisons of what was chosen by a mask, and complements.
+
+use super::combine::Combiner;
+use crate::ir::{Inst, Op, Operand};
+use unwedge_isa::amdgcn::model::{Format, Relation, Trait, Type};
+use unwedge_isa::amdgcn::{Mods, Opcode, Operation, tables};
+
+/// Comparisons of the vector ALU that do not write `exec`.
+pub(super) fn compares() -> Vec<(Relation, Type, Opcode)> {
+    let compares = tables::rows().iter().filter_map(|row| match row.operation {
+        Operation::Compare(relation, ty) if row.format == Format::Vopc && !row.traits.has(Trait::Cmpx) => {
+            Some((relation, ty, row.opcode))
+        }
+        _ => None,
+    });
+    compares.collect()
+}
+
+/// The relation with its sides exchanged.
+fn mirrored(relation: Relation) -> Option<Relation> {
+    use Relation as R;
+    Some(match relation {
+        R::Lt => R::Gt,
+        R::Gt => R::Lt,
+        R::Le => R::Ge,
+        R::Ge => R::Le,
+        R::Nge => R::Nle,
+        R::Nle => R::Nge,
+        R::Ngt => R::Nlt,
+        R::Nlt => R::Ngt,
+        R::Eq | R::Ne | R::Lg | R::O | R::U | R::Nlg | R::Neq => relation,
+        R::F | R::Tru | R::Class => return None,
+    })
+}
+
+/// The relation that holds where one does not.
+fn opposite(relation: Relation, ty: Type) -> Option<Relation> {
+    use Relation as R;
+    Some(match (relation, ty.is_float()) {
+        (R::Lt, false) => R::Ge,
+        (R::Ge, false) => R::Lt,
+        (R::Le, false) => R::Gt,
+        (R::Gt, false) => R::Le,
+        (R::Eq, false) => R::Lg,
+        (R::Lg | R::Ne, false) => R::Eq,
+        (R::Lt, true) => R::Nlt,
+        (R::Nlt, true) => R::Lt,
+        (R::Le, true) => R::Nle,
+        (R::Nle, true) => R::Le,
+        (R::Gt, true) => R::Ngt,
+        (R::Ngt, true) => R::Gt,
+        (R::Ge, true) => R::Nge,
+        (R::Nge, true) => R::Ge,
+        (R::Eq, true) => R::Neq,
+        (R::Neq, true) => R::Eq,
+        (R::Lg, true) => R::Nlg,
+        (R::Nlg, true) => R::Lg,
+        (R::O, true) => R::U,
+        (R::U, true) => R::O,
+        _ => return None,
+    })
+}
+
+/// Whether a relation holds of integers of 32 bits.
+fn holds(relation: Relation, ty: Type, a: u32, b: u32) -> Option<bool> {
+    let order = match ty {
+        Type::I32 => (a as i32).cmp(&(b as i32)),
+        Type::U32 => a.cmp(&b),
+        _ => return None,
+    };
+    Some(match relation {
+        Relation::Eq => order.is_eq(),
+        Relation::Lg | Relation::Ne => order.is_ne(),
+        Relation::Lt => order.is_lt(),
+        Relation::Le => order.is_le(),
+        Relation::Gt => order.is_gt(),
+        Relation::Ge => order.is_ge(),
+        _ => return None,
+    })
+}
+
+impl Combiner<'_> {
+    fn compare_of(&self, opcode: Opcode) -> Option<(Relation, Type)> {
+        self.compares.iter().find(|(.., own)| *own == opcode).map(|(relation, ty, _)| (*relation, *ty))
+    }
+
+    fn compare_opcode(&self, relation: Relation, ty: Type) -> Option<Opcode> {
+        let found = self.compares.iter().find(|(own, of, _)| *own == relation && *of == ty);
+        found.map(|(.., opcode)| *opcode).filter(|opcode| self.variants.has(*opcode))
+    }
+
+    /// The comparison with its operands exchanged.
+    pub(super) fn swapped_compare(&self, opcode: Opcode) -> Option<Opcode> {
+        if opcode.row().format != Format::Vopc {
+            return None;
+        }
+        let (relation, ty) = self.compare_of(opcode)?;
+        self.compare_opcode(mirrored(relation)?, ty)
+    }
+
+    /// Folds what is done with masks.
+    pub(super) fn fold_masks(&mut self, inst: Inst) -> bool {
+        let Op::Hw(opcode) = self.program.op(inst) else { return false };
+        use Opcode as O;
+        match opcode {
+            O::s_not_b32 | O::s_not_b64 => self.complement(inst),
+            O::v_cndmask_b32 => self.choose_otherwise(inst),
+            O::s_and_b32 => self.and_not(inst, O::s_not_b32, O::s_andn2_b32),
+            O::s_and_b64 => self.and_not(inst, O::s_not_b64, O::s_andn2_b64),
+            O::s_or_b32 => self.and_not(inst, O::s_not_b32, O::s_orn2_b32),
+            O::s_or_b64 => self.and_not(inst, O::s_not_b64, O::s_orn2_b64),
+            _ if opcode.row().format == Format::Vopc => self.compare_chosen(inst, opcode),
+            _ => false,
+        }
+    }
+
+    /// The complement of a comparison, which is a lane mask.
+    fn complement(&mut self, inst: Inst) -> bool {
+        let operand = self.program.operands(inst)[0];
+        let scc_is_read = self
+            .program
+            .definitions(inst)
+            .iter()
+            .skip(1)
+            .filter_map(|d| d.temp)
+            .any(|t| self.uses.count(t) > 0);
+        let Some(temp) = operand.as_temp().filter(|temp| self.uses.count(*temp) == 1 && !scc_is_read) else {
+            return false;
+        };
+        let Some(inner) = self.uses.definition(temp) else { return false };
+        let Op::Hw(compare) = self.program.op(inner) else { return false };
+        if compare.row().format != Format::Vopc {
+            return false;
+        }
+        let new = self
+            .compare_of(compare)
+            .and_then(|(relation, ty)| self.compare_opcode(opposite(relation, ty)?, ty));
+        let Some(new) = new else { return false };
+        let (mods, form) = (self.program[inner].mods, self.program[inner].form);
+        let operands = self.program.operands(inner).to_vec();
+        self.become_op(inst, new, &operands);
+        (self.program[inst].mods, self.program[inst].form) = (mods, form);
+        true
+    }
+
+    /// A choice by a complement.
+    fn choose_otherwise(&mut self, inst: Inst) -> bool {
+        if self.program[inst].mods != Mods::default() {
+            return false;
+        }
+        let &[no, yes, mask] = self.program.operands(inst) else { return false };
+        let Some(inner) = self.source(mask) else { return false };
+        if !matches!(self.program.op(inner), Op::Hw(Opcode::s_not_b32 | Opcode::s_not_b64)) {
+            return false;
+        }
+        let new = [yes, no, self.program.operands(inner)[0]];
+        if new[2].as_temp().is_none() || !self.fits(Opcode::v_cndmask_b32, &new, false) {
+            return false;
+        }
+        self.set_operands(inst, &new);
+        true
+    }
+
+    /// The second operand is a complement.
+    fn and_not(&mut self, inst: Inst, not: Opcode, both: Opcode) -> bool {
+        let &[a, b] = self.program.operands(inst) else { return false };
+        for (operand, other) in [(b, a), (a, b)] {
+            let Some(inner) = self.only_source(operand) else { continue };
+            if self.program.op(inner) != Op::Hw(not) {
+                continue;
+            }
+            let new = [other, self.program.operands(inner)[0]];
+            if self.fits(both, &new, false) {
+                self.set_operands(inst, &new);
+                self.program[inst].op = Op::Hw(both);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// A comparison of one of two constants, which a mask chose, with a constant.
+    fn compare_chosen(&mut self, inst: Inst, opcode: Opcode) -> bool {
+        let Some((relation, ty)) = self.compare_of(opcode) else { return false };
+        let &[a, b] = self.program.operands(inst) else { return false };
+        let (chosen, constant, reversed) = match (a.as_const(), b.as_const()) {
+            (Some(bits), None) => (b, bits as u32, true),
+            (None, Some(bits)) => (a, bits as u32, false),
+            _ => return false,
+        };
+        let Some(inner) = self.source(chosen) else { return false };
+        if self.program.op(inner) != Op::Hw(Opcode::v_cndmask_b32) {
+            return false;
+        }
+        let &[no, yes, mask] = self.program.operands(inner) else { return false };
+        let judge = |value: Operand| {
+            let value = value.as_const()? as u32;
+            let (a, b) = if reversed { (constant, value) } else { (value, constant) };
+            holds(relation, ty, a, b)
+        };
+        let class = self.program.lane_mask();
+        match (judge(no), judge(yes)) {
+            (Some(false), Some(true)) => self.become_copy(inst, mask),
+            (Some(true), Some(false)) => {
+                let opcode = if class.bytes() == 8 { Opcode::s_not_b64 } else { Opcode::s_not_b32 };
+                self.become_op(inst, opcode, &[mask]);
+            }
+            _ => return false,
+        }
+        true
+    }
+}

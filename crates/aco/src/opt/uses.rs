@@ -1,0 +1,87 @@
+//! Where temporaries are defined, and how often they are read.
+
+use crate::ir::{Inst, Operand, Program, Temp};
+use unwedge_base::entity::Entity;
+
+/// Definitions and counts of reads.
+#[derive(Debug, Default)]
+pub(super) struct Uses {
+    definitions: Vec<Option<Inst>>,
+    counts: Vec<u32>,
+}
+
+impl Uses {
+    /// Those of a program.
+    pub fn of(program: &Program) -> Uses {
+        let count = program.temp_count();
+        let mut uses = Uses { definitions: vec![None; count], counts: vec![0; count] };
+        for data in program.blocks.values() {
+            for &inst in &data.insts {
+                uses.add(program, inst);
+            }
+        }
+        uses
+    }
+
+    /// Counts an instruction.
+    pub fn add(&mut self, program: &Program, inst: Inst) {
+        self.definitions.resize(program.temp_count(), None);
+        self.counts.resize(program.temp_count(), 0);
+        for temp in program.definitions(inst).iter().filter_map(|definition| definition.temp) {
+            self.definitions[temp.index()] = Some(inst);
+        }
+        self.read(program, inst);
+    }
+
+    /// Counts what an instruction reads.
+    pub fn read(&mut self, program: &Program, inst: Inst) {
+        for temp in program.operands(inst).iter().filter_map(|operand| operand.as_temp()) {
+            self.counts[temp.index()] += 1;
+        }
+    }
+
+    /// One read less.
+    pub fn drop_one(&mut self, temp: Temp) {
+        if let Some(count) = self.counts.get_mut(temp.index()) {
+            *count = count.saturating_sub(1);
+        }
+    }
+
+    /// One read more.
+    pub fn read_one(&mut self, temp: Temp) {
+        if let Some(count) = self.counts.get_mut(temp.index()) {
+            *count += 1;
+        }
+    }
+
+    /// Operands are not read any more, nor what only they were made of.
+    pub fn unread(&mut self, program: &Program, operands: &[Operand]) {
+        let mut open: Vec<Temp> = operands.iter().filter_map(Operand::as_temp).collect();
+        while let Some(temp) = open.pop() {
+            self.drop_one(temp);
+            if self.count(temp) == 0
+                && let Some(source) = self.definition(temp)
+                && super::dead::is_pure(program, source)
+                && self.is_unread(program, source)
+            {
+                open.extend(program.operands(source).iter().filter_map(Operand::as_temp));
+            }
+        }
+    }
+
+    /// Whether nothing reads what an instruction defines.
+    pub fn is_unread(&self, program: &Program, inst: Inst) -> bool {
+        let temps = program.definitions(inst).iter().filter_map(|definition| definition.temp);
+        temps.into_iter().all(|temp| self.counts[temp.index()] == 0)
+    }
+
+    /// The instruction that defines a temporary.
+    pub fn definition(&self, temp: Temp) -> Option<Inst> {
+        *self.definitions.get(temp.index())?
+    }
+
+    /// How often a temporary is read.
+    pub fn count(&self, temp: Temp) -> u32 {
+        self.counts.get(temp.index()).copied().unwrap_or_default()
+    }
+}
