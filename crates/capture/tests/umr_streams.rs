@@ -156,3 +156,79 @@ fn broken_texts_do_no_harm() {
         }
     }
 }
+
+fn form(name: &str) -> String {
+    let forms = unwedge_testkit::amdgpu::umr::printed_forms();
+    forms.into_iter().find(|(form, _)| *form == name).expect("a form").1
+}
+
+/// Nothing of any form is lost, and every dword that is printed is there.
+#[test]
+fn every_printed_form_is_read_whole() {
+    for (name, text) in unwedge_testkit::amdgpu::umr::printed_forms() {
+        let umr = read(&text);
+        assert!(umr.diagnostics.is_empty(), "{name}: {:?}", umr.diagnostics);
+        assert_eq!(umr.other_lines, 0, "{name}");
+    }
+}
+
+#[test]
+fn what_umr_leaves_out_of_packets_is_not_lost() {
+    let text = form("reserved-left-out");
+    let umr = read(&text);
+    let [ring] = &umr.rings[..] else { panic!("{} rings", umr.rings.len()) };
+    let headers: Vec<_> = ring.ibs[0].packets.iter().map(|packet| (packet.dword, packet.dwords)).collect();
+    assert_eq!(headers, [(0, 4), (5, 1), (7, 3), (11, 50), (62, 0)]);
+    assert_eq!((ring.ibs[0].contents.get(3), ring.ibs[0].contents.get(4)), (None, Some(7)));
+    // A dword less at the end of an IB is lost.
+    let cut = text.replace("[3@0x800000022c00 + 0x002c]\t[        0x00000002]\t|---> DRAW_INITIATOR=2\n", "");
+    let cut = cut.replace("(2 words, type: 3, hdr: 0xc0012d00)", "(1 words, type: 3, hdr: 0xc0012d00)");
+    assert_eq!(read(&cut).diagnostics.len(), 1);
+}
+
+#[test]
+fn messages_to_video_engines_are_no_packets() {
+    let text = form("video");
+    let umr = read(&text);
+    let kinds: Vec<_> = umr.rings[0].ibs.iter().map(|ib| (ib.kind, ib.contents.len())).collect();
+    assert_eq!(kinds, [(Some(UmrStreamKind::Video), 12), (Some(UmrStreamKind::Message), 4)]);
+    let hub = umr.block_version("mmhub").map(|hub| (hub.major, hub.minor, hub.revision));
+    assert_eq!((hub, umr.gc_version()), (Some((3, 0, 2)), None));
+    assert_eq!(umr.chip_names().next(), None, "a block is no chip");
+}
+
+#[test]
+fn memory_that_was_read_is_at_its_address() {
+    let text = form("memory");
+    let umr = read(&text);
+    let memory: Vec<_> =
+        umr.memory.iter().map(|m| (m.vmid, m.address, m.contents.get(0), m.contents.len())).collect();
+    let first = Some(0xbf02_1000);
+    assert_eq!(
+        memory,
+        [(3, 0x1_0000_0400, first, 2), (6, 0x2_0000_0000, first, 4), (6, 0x3_0000_0000, first, 4)]
+    );
+    // Without the command there is no address.
+    assert!(UmrText::read(text.replace("umr", "cat").as_bytes()).is_err());
+}
+
+#[test]
+fn broken_forms_do_no_harm() {
+    let mut rng = Rng::new(11);
+    for (_, text) in unwedge_testkit::amdgpu::umr::printed_forms() {
+        for _ in 0..300 {
+            let mut bytes = text.clone().into_bytes();
+            for _ in 0..1 + rng.next_u64() % 4 {
+                let at = rng.next_u64() as usize % bytes.len();
+                match rng.next_u64() % 3 {
+                    0 => bytes[at] = b"0f]['@=+. \n\t\xff|"[rng.next_u64() as usize % 13],
+                    1 => drop(bytes.drain(at..bytes.len().min(at + 20))),
+                    _ => bytes.truncate(at + 1),
+                }
+            }
+            if let Ok(umr) = UmrText::read(&bytes) {
+                assert!(umr.diagnostics.len() < 1_000);
+            }
+        }
+    }
+}

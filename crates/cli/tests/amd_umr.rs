@@ -123,3 +123,48 @@ fn packets_of_video_engines_and_of_the_scheduler_are_named() {
         assert!(!explained.contains("VCN_") && !explained.contains("DISPATCH"), "{name}:\n{explained}");
     }
 }
+
+/// Every form that umr has had is decoded, and none but those of graphics as packets of graphics.
+#[test]
+fn every_form_of_umr_is_decoded() {
+    for (name, gpu, expected) in [
+        (
+            "reserved-left-out",
+            "Renoir",
+            &[
+                "COND_EXEC",
+                "rest of the packet",
+                "INDIRECT_BUFFER",
+                "PA_SC_GENERIC_SCISSOR_BR",
+                "SPI_SHADER_PGM_RSRC3_PS",
+                "DRAW_INDEX_AUTO",
+            ][..],
+        ),
+        ("pairs", "Navi 48", &["TA_CS_BC_BASE_ADDR_HI = 0x80", "COMPUTE_PGM_HI"]),
+        ("video", "gfx11", &["VCN_REG_WAIT", "VCN_FENCE", "c0012d00"]),
+        ("dma", "Navi 21", &["SDMA_COPY_LINEAR", "SRC_ADDR = 0x8000001000"]),
+        ("umr-R", "Raven", &["INDIRECT_BUFFER", "DRAW_INDEX_AUTO", "s_mov_b32 s0, -1"]),
+        ("wave-of-stream", "Phoenix", &["regCOMPUTE_PGM_RSRC1", "VGPRS"]),
+        ("blocks", "Navi 48", &["navi48.vcn500"]),
+        ("blocks-without-versions", "Raven", &["raven1.gfx91"]),
+        ("memory", "unknown", &["memory at 3@0x100000400", "bf021000 bf810000"]),
+    ] {
+        let forms = unwedge_testkit::amdgpu::umr::printed_forms();
+        let input = forms.into_iter().find(|(form, _)| *form == name).expect("a form").1;
+        let shown = good(&["decode", "-"], &input);
+        assert!(shown.lines().next().is_some_and(|line| line.contains(gpu)), "{name}:\n{shown}");
+        for expected in expected {
+            assert!(shown.contains(expected), "{name}: {expected} in\n{shown}");
+        }
+        assert_eq!(
+            shown.contains("DRAW_INDEX_AUTO"),
+            ["reserved-left-out", "umr-R"].contains(&name),
+            "{name}"
+        );
+        good(&["decode", "--json", "-"], &input);
+        good(&["info", "-"], &input);
+        let explained = text(&unwedge(&["explain", "-"], input.as_bytes()).stdout);
+        let graphics = ["reserved-left-out", "pairs", "umr-R"].contains(&name);
+        assert!(graphics || !explained.contains("gfx timed out"), "{name}:\n{explained}");
+    }
+}

@@ -84,6 +84,15 @@ impl DwordContents {
         run.unwrap_or_default()
     }
 
+    /// The offset (in dwords) of the first dword at or after this one that is there.
+    pub fn next_from(&self, offset: u64) -> Option<u64> {
+        if !self.from(offset).is_empty() {
+            return Some(offset);
+        }
+        let next = self.runs.partition_point(|run| run.offset <= offset);
+        self.runs.get(next).map(|run| run.offset)
+    }
+
     /// Stretches without a gap: offset in dwords, and the dwords.
     pub fn runs(&self) -> impl Iterator<Item = (u64, &[u32])> {
         self.runs.iter().map(|run| (run.offset, self.from(run.offset)))
@@ -117,6 +126,10 @@ mod tests {
         assert_eq!(contents.get(1), None);
         assert_eq!(contents.get(8), None);
         assert_eq!(contents.get(u64::MAX), None);
+        assert_eq!(
+            [0, 3, 4, 7, 8].map(|at| contents.next_from(at)),
+            [Some(2), Some(3), Some(7), Some(7), None]
+        );
         assert_eq!(contents.runs().collect::<Vec<_>>(), [(2, &[20, 30][..]), (7, &[70])]);
         assert_eq!((contents.len(), contents.end(), contents.whole()), (3, 8, None));
     }

@@ -1,6 +1,7 @@
-//! What umr prints: waves (`-O halt_waves -wa`, with and without `bits`), rings (`-RS`), registers (`-r`, `-O bits`).
+//! What umr prints: waves (`-O halt_waves -wa`, with and without `bits`), rings and IBs (`-RS`, `-R`, `-di`), registers (`-r`, `-O bits`),
+//! the list of blocks (`-lb`), shaders (`-vd`), and memory (`--vm-read` through `xxd` or `hexdump -C`).
 //!
-//! The text has no heading of its own and comes alone, behind a command line, or inside of a RADV report. Facts: umr's
+//! The text has no heading of its own and comes alone, after a command line, or inside of a RADV report. Facts: umr's
 //! documentation and its printing code up to 1.0.11.
 
 mod model;

@@ -19,6 +19,10 @@ pub struct UmrText<'a> {
     pub registers: Vec<PrintedRegister<'a>>,
     /// Shaders that umr listed beside streams, or by their address.
     pub shaders: Vec<UmrShader<'a>>,
+    /// Blocks of the GPU (`umr -lb`).
+    pub blocks: Vec<UmrBlock<'a>>,
+    /// Memory that umr read (`--vm-read`), where the text has the command beside the dump of it.
+    pub memory: Vec<UmrMemory>,
     /// `[WARNING]: …`, `[ERROR]: …`, without the brackets' end of line.
     pub complaints: Vec<Cow<'a, str>>,
     /// How many lines say nothing that is known here; what is around umr's text is among them.
@@ -46,6 +50,8 @@ pub struct UmrWave<'a> {
     pub vgprs: Vec<UmrVgpr>,
     /// The shader that umr found around the PC.
     pub shader: Option<ShaderMatch>,
+    /// Registers as the stream had set them, where umr found the shader in one.
+    pub shader_registers: Vec<PrintedRegister<'a>>,
     /// Instruction words around the PC.
     pub code: Vec<CodeWord<'a>>,
     /// umr warns that the values may be of several moments.
@@ -194,6 +200,8 @@ pub(super) fn wave_register(name: &str) -> &str {
 pub struct UmrRing<'a> {
     /// Name; a stream does not say it.
     pub name: Option<Cow<'a, str>>,
+    /// The chip, which the path of a ring begins with.
+    pub chip: Option<Cow<'a, str>>,
     /// Read pointer, in dwords.
     pub rptr: Option<u64>,
     /// Write pointer, in dwords.
@@ -232,6 +240,8 @@ pub enum UmrStreamKind {
     Video,
     /// A JPEG decoder.
     Jpeg,
+    /// What a packet of a video engine points to.
+    Message,
     /// Anything else.
     Other,
 }
@@ -251,6 +261,35 @@ impl UmrStreamKind {
             _ => UmrStreamKind::Other,
         }
     }
+}
+
+/// Where a packet begins that umr decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UmrPacket {
+    /// Which dword of the stream its header is.
+    pub dword: u64,
+    /// How many dwords follow, as umr counts them.
+    pub dwords: u32,
+}
+
+/// `navi48.gfx1201 (12.0.1)`, of older umr without a version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UmrBlock<'a> {
+    /// The chip.
+    pub chip: Cow<'a, str>,
+    /// The block, `gfx1201`.
+    pub name: Cow<'a, str>,
+}
+
+/// A piece of memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UmrMemory {
+    /// Address space.
+    pub vmid: u32,
+    /// First byte.
+    pub address: u64,
+    /// Contents, by dword.
+    pub contents: DwordContents,
 }
 
 /// A register write that umr printed by the register's name: `|---> gfx1101.regCB_BLEND_RED=0x0`. It does not print the
@@ -299,6 +338,8 @@ pub struct UmrIb<'a> {
     pub kind: Option<UmrStreamKind>,
     /// Registers that packets set, as far as umr names them.
     pub writes: Vec<UmrRegWrite<'a>>,
+    /// Where packets begin. umr leaves out dwords of packets that it knows to be reserved, and the payload of `NOP`.
+    pub packets: Vec<UmrPacket>,
     /// Where it is in the text.
     pub span: Span,
 }
@@ -327,20 +368,21 @@ impl PrintedRegister<'_> {
     /// The version of the graphics core, by the block in the path, `gfx1030`. That is not the name of a target: it has the
     /// numbers of the core's version, major, minor and revision.
     pub fn gc_version(&self) -> Option<GcVersion> {
-        gc_version_in(self.path.as_deref()?)
+        version_in(self.path.as_deref()?, "gfx")
     }
 }
 
-/// The chip in the path of a register.
-pub(super) fn chip_in(path: &str) -> Option<&str> {
-    path.split('.').next().filter(|first| !first.starts_with("gfx"))
+/// The chip in the path of a register: the part before the block.
+fn chip_in(path: &str) -> Option<&str> {
+    path.split_once('.').map(|(chip, _)| chip)
 }
 
-/// The version of the graphics core in the path of a register.
-fn gc_version_in(path: &str) -> Option<GcVersion> {
-    let digits = path.split('.').find_map(|part| part.strip_prefix("gfx"))?;
+/// The version of a block in the path of a register: `gfx1101`, `mmhub302`; one digit each but for a major of two.
+fn version_in(path: &str, block: &str) -> Option<GcVersion> {
+    let numbered = |part: &&str| part.starts_with(|c: char| c.is_ascii_digit());
+    let digits = path.split('.').filter_map(|part| part.strip_prefix(block)).find(numbered)?;
     let (major, rest) = match digits.get(..1)? {
-        "1" => digits.split_at_checked(2)?,
+        "1" if digits.len() > 3 => digits.split_at_checked(2)?,
         _ => digits.split_at_checked(1)?,
     };
     let mut rest = rest.chars().map(|c| c.to_digit(16).and_then(|digit| u8::try_from(digit).ok()));
@@ -368,19 +410,30 @@ impl<'a> UmrText<'a> {
     /// Paths of registers: first of those that umr read, then of those that streams set.
     fn paths(&self) -> impl Iterator<Item = &str> {
         let of_shaders = self.shaders.iter().flat_map(|shader| &shader.registers);
-        let printed = self.registers.iter().chain(of_shaders).filter_map(|register| register.path.as_deref());
+        let of_waves = self.waves.iter().flat_map(|wave| &wave.shader_registers);
+        let printed = self.registers.iter().chain(of_shaders).chain(of_waves);
         let ibs = self.rings.iter().flat_map(|ring| &ring.ibs);
-        printed.chain(ibs.flat_map(|ib| ib.writes.iter().map(|write| &*write.path)))
+        let written = ibs.flat_map(|ib| ib.writes.iter().map(|write| &*write.path));
+        printed.filter_map(|register| register.path.as_deref()).chain(written)
     }
 
-    /// Names of chips in the paths of registers: `navi21.gfx1030.mmGRBM_STATUS`.
+    /// Names of chips in the paths of registers (`navi21.gfx1030.mmGRBM_STATUS`) and rings, and of those whose blocks are listed.
     pub fn chip_names(&self) -> impl Iterator<Item = &str> {
-        self.paths().filter_map(chip_in)
+        let rings = self.rings.iter().filter_map(|ring| ring.chip.as_deref());
+        let blocks = self.blocks.first().map(|block| &*block.chip);
+        self.paths().filter_map(chip_in).chain(rings).chain(blocks)
     }
 
-    /// The version of the graphics core, by the first path of a register that has it.
+    /// The version of a block, by the first name of it in a path of a register, or in the list of blocks: that of the graphics core
+    /// is `gfx`, that of the memory hub of other engines `mmhub`.
+    pub fn block_version(&self, block: &str) -> Option<GcVersion> {
+        let listed = self.blocks.iter().map(|block| &*block.name);
+        self.paths().chain(listed).find_map(|path| version_in(path, block))
+    }
+
+    /// The version of the graphics core.
     pub fn gc_version(&self) -> Option<GcVersion> {
-        self.paths().find_map(gc_version_in)
+        self.block_version("gfx")
     }
 
     /// Reads what umr printed, with anything around it. Anything malformed is skipped and reported in `diagnostics`.

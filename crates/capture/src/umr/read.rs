@@ -8,9 +8,11 @@ use crate::amd::register::plain_name;
 use crate::amd::text::{ItemBudget, TextLine, TextLines, TextNotes, TextScan};
 use crate::amd::{AmdRegister, DwordContents};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
-use unwedge_base::Span;
-use unwedge_base::plural::counted;
+
+mod dumps;
+mod streams;
+
+use dumps::HexDump;
 
 /// Bytes of text that waves and streams take at least.
 const BYTES_PER_WAVE: usize = 256;
@@ -34,8 +36,11 @@ pub(crate) fn read(text: &[u8]) -> (UmrText<'_>, bool) {
         brace_owner: BraceOwner::Nothing,
         ring: None,
         stream: None,
+        message: None,
+        hex_dump: None,
         half: None,
         in_shader: false,
+        wave_registers: false,
         waves: ItemBudget::new(text.len(), BYTES_PER_WAVE),
         fields: ItemBudget::new(text.len(), BYTES_PER_FIELD),
         recognized: false,
@@ -75,10 +80,16 @@ struct UmrReader<'a> {
     ring: Option<OpenRing<'a>>,
     /// The last line was one of this stream of packets.
     stream: Option<(u32, u64)>,
+    /// A message to a video engine is being listed: its lines need not repeat its address.
+    message: Option<(u32, u64)>,
+    /// What is being dumped as hexadecimal bytes.
+    hex_dump: Option<HexDump>,
     /// The low half of a dword, and which one: packets of user queues are printed by their fields.
     half: Option<(u64, u32)>,
     /// Whether lines of registers and code belong to the last shader, not to a wave.
     in_shader: bool,
+    /// Whether registers that a stream had set belong to the last wave.
+    wave_registers: bool,
     waves: ItemBudget,
     fields: ItemBudget,
     recognized: bool,
@@ -91,9 +102,10 @@ impl<'a> UmrReader<'a> {
         if text.is_empty() {
             return;
         }
-        let known = self.special(line, text).or_else(|| self.shader_line(line, text));
-        let known = known.or_else(|| self.wave_line(line, text));
+        let known = self.special(line, text).or_else(|| self.hex_line(line, text));
+        let known = known.or_else(|| self.shader_line(line, text)).or_else(|| self.wave_line(line, text));
         let known = known.or_else(|| self.ring_line(line, text)).or_else(|| self.register_line(line, text));
+        let known = known.or_else(|| self.block_line(line, text));
         match known {
             Some(()) => self.recognized = true,
             None => self.umr.other_lines += 1,
@@ -135,7 +147,7 @@ impl<'a> UmrReader<'a> {
             return None;
         }
         self.close_ring();
-        self.in_shader = false;
+        (self.in_shader, self.wave_registers) = (false, false);
         self.bits_of = None;
         self.brace_owner = BraceOwner::Nothing;
         self.umr.waves.push(UmrWave { place, span: line.span, ..UmrWave::default() });
@@ -304,31 +316,15 @@ impl<'a> UmrReader<'a> {
     fn close_ring(&mut self) {
         if let Some(OpenRing { mut ring, dwords }) = self.ring.take() {
             ring.contents = DwordContents::from_pairs(dwords);
-            // A stream that another one interrupts goes on behind it.
-            let mut sizes: BTreeMap<(u32, u64), (usize, Option<u32>)> = BTreeMap::new();
-            for ib in &ring.ibs {
-                let (have, size) = sizes.entry((ib.vmid, ib.iova)).or_default();
-                *have += ib.contents.len() + left_out(ib);
-                *size = size.or(ib.size);
-            }
-            for ((vmid, iova), (have, size)) in sizes {
-                if let Some(size) = size.filter(|&size| have < size as usize) {
-                    let size = counted(size.into(), "dword", "dwords");
-                    let message = || format!("IB at {vmid}@{iova:#x} has {have} of {size}");
-                    self.notes.loss(ring.span, message);
-                }
-            }
+            self.report_cut_streams(&ring);
             self.umr.rings.push(ring);
         }
-        self.stream = None;
+        (self.stream, self.message) = (None, None);
     }
 
     fn ring_line(&mut self, line: &TextLine<'a>, text: &str) -> Option<()> {
-        if text.starts_with("Decoding IB at ") {
-            return self.stream_heading(line, text).or_else(|| self.lose(line, "the heading of an IB"));
-        }
-        if text.starts_with('[') && text.contains('@') {
-            return self.stream_line(line, text);
+        if let Some(known) = self.stream_text(line, text) {
+            return known;
         }
         let (name, value) = text.split_once(" == ")?;
         let value = TextScan::new(value).number()?;
@@ -356,11 +352,12 @@ impl<'a> UmrReader<'a> {
 
     /// The ring of a path such as `navi10.gfx_0.0.0`.
     fn ring_named(&mut self, line: &TextLine<'a>, path: &str) -> Option<&mut OpenRing<'a>> {
-        let name = path.split_once('.').map_or(path, |(_, name)| name);
+        let (chip, name) = path.split_once('.').map_or((None, path), |(chip, name)| (Some(chip), name));
         if self.ring.as_ref().is_none_or(|open| open.ring.name.as_deref() != Some(name)) {
             self.waves.take()?;
             self.close_ring();
-            let ring = UmrRing { name: Some(line.keep(name)), span: line.span, ..UmrRing::default() };
+            let chip = chip.filter(|chip| chip.len() <= MAX_NAME).map(|chip| line.keep(chip));
+            let ring = UmrRing { name: Some(line.keep(name)), chip, span: line.span, ..UmrRing::default() };
             self.ring = Some(OpenRing { ring, dwords: Vec::new() });
         }
         let open = self.ring.as_mut()?;
@@ -368,82 +365,22 @@ impl<'a> UmrReader<'a> {
         Some(open)
     }
 
-    /// `Decoding IB at 3@0x800100000 from 0@0x1000 of 64 words (type 4)`
-    fn stream_heading(&mut self, line: &TextLine<'a>, text: &str) -> Option<()> {
-        let mut scan = TextScan::new(text);
-        let vmid = u32::try_from(scan.lit("Decoding IB at ")?.number()?).ok()?;
-        let iova = scan.lit("@")?.number()?;
-        scan.until(" of ")?;
-        let size = scan.dec32();
-        self.begin_stream(line.span, vmid, iova, size)
-    }
-
-    fn begin_stream(&mut self, span: Span, vmid: u32, iova: u64, size: Option<u32>) -> Option<()> {
-        self.waves.take()?;
-        let open = self.ring.get_or_insert_with(|| OpenRing {
-            ring: UmrRing { span, ..UmrRing::default() },
-            dwords: Vec::new(),
-        });
-        open.ring.ibs.push(UmrIb { vmid, iova, size, span, ..UmrIb::default() });
-        (self.stream, self.half, self.in_shader) = (Some((vmid, iova)), None, false);
-        Some(())
-    }
-
-    /// `[0x0@0x00001800 + 0x0140]  [  0xc0044700]  Opcode …`
-    fn stream_line(&mut self, line: &TextLine<'a>, text: &str) -> Option<()> {
-        let mut scan = TextScan::new(text);
-        let vmid = u32::try_from(scan.lit("[")?.number()?).ok()?;
-        let iova = scan.lit("@")?.number()?;
-        let offset = scan.blanks().lit("+")?.blanks().number()?;
-        let (value, digits) = hex_digits(scan.blanks().lit("]")?.blanks().lit("[")?.blanks())?;
-        let decoded = scan.blanks().lit("]")?.blanks().rest().trim();
-        if self.stream != Some((vmid, iova)) {
-            self.begin_stream(line.span, vmid, iova, None)?;
-        }
-        let ring = &mut self.ring.as_mut()?.ring;
-        ring.span.end = line.span.end;
-        let ib = ring.ibs.last_mut()?;
-        ib.span.end = line.span.end;
-        if let Some(kind) = packet_kind(decoded) {
-            // Any engine may have packets of registers alone.
-            match ib.kind {
-                None | Some(UmrStreamKind::Registers) => ib.kind = Some(kind),
-                Some(_) => {}
-            }
-        }
-        let fits = match (ib.kind, offset % 4, digits) {
-            // umr prints the header of such a packet as a dword, although it is half of one.
-            (Some(UmrStreamKind::Aql), 0, 4 | 8) if digits == 4 || decoded.starts_with("Opcode") => {
-                self.half = Some((offset / 4, value as u32 & 0xffff));
-                true
-            }
-            (Some(UmrStreamKind::Aql), 2, 4 | 8) => match self.half.take() {
-                Some((dword, low)) if dword == offset / 4 => {
-                    ib.contents.push(dword, low | (value as u32) << 16)
-                }
-                _ => false,
-            },
-            (_, 0, 16) => {
-                ib.contents.push(offset / 4, value as u32)
-                    && ib.contents.push(offset / 4 + 1, (value >> 32) as u32)
-            }
-            (_, 0, 8) => ib.contents.push(offset / 4, value as u32),
-            _ => false,
-        };
-        if !fits {
-            return self.lose(line, "the place of a dword");
-        }
-        if let Some((path, name)) = register_written(decoded)
-            && self.fields.take().is_some()
-        {
-            let (path, name) = (line.keep(path), line.keep(name));
-            ib.writes.push(UmrRegWrite { dword: offset / 4, path, name });
-        }
-        Some(())
-    }
-
     /// `Shader from 0x3@[0x800000b2a400 + 0xb68] at 0x3@0x800000e00000, type ES (5), size 1912`, and what follows it.
     fn shader_line(&mut self, line: &TextLine<'a>, text: &str) -> Option<()> {
+        if let Some(heading) = text.strip_prefix("Disassembly of shader ") {
+            // `Disassembly of shader 3@0x800001200200 of length 8 bytes from IB[3@0x800000022c00 + 0x8]`, of older umr
+            let mut scan = TextScan::new(heading);
+            let vmid = u32::try_from(scan.number()?).ok()?;
+            let address = scan.lit("@")?.number()?;
+            let size = scan.lit(" of length ")?.dec32();
+            return self.begin_shader(UmrShader {
+                vmid,
+                address,
+                size,
+                span: line.span,
+                ..UmrShader::default()
+            });
+        }
         if let Some(heading) = text.strip_prefix("Shader from ") {
             let mut scan = TextScan::new(heading);
             scan.until("] at ")?;
@@ -462,7 +399,11 @@ impl<'a> UmrReader<'a> {
             })?;
             return Some(());
         }
-        if !self.in_shader {
+        if text.ends_with("Shader registers:") && !self.in_shader && !self.umr.waves.is_empty() {
+            self.wave_registers = true;
+            return Some(());
+        }
+        if !self.in_shader && !self.wave_registers {
             return None;
         }
         match text {
@@ -477,13 +418,18 @@ impl<'a> UmrReader<'a> {
         }
         let (name, value) = text.split_once(" == ")?;
         let value = TextScan::new(value).number().and_then(|value| u32::try_from(value).ok())?;
-        let shader = self.umr.shaders.last_mut()?;
-        shader.span.end = line.span.end;
+        let registers = if self.in_shader {
+            let shader = self.umr.shaders.last_mut()?;
+            shader.span.end = line.span.end;
+            &mut shader.registers
+        } else {
+            &mut self.umr.waves.last_mut()?.shader_registers
+        };
         self.fields.take()?;
         // `gfx1201.regCB_BLEND_RED(3@0xb2aad4)`, `COLOR_SRCBLEND[0:4]`
         if let Some((name, _)) = name.split_once('(') {
             let (path, name) = name.rsplit_once('.')?;
-            shader.registers.push(PrintedRegister {
+            registers.push(PrintedRegister {
                 name: line.keep(name),
                 path: Some(line.keep(path)),
                 value: Some(value),
@@ -492,7 +438,7 @@ impl<'a> UmrReader<'a> {
             });
         } else {
             let (name, _) = name.split_once('[')?;
-            let register = shader.registers.last_mut()?;
+            let register = registers.last_mut()?;
             register.span.end = line.span.end;
             let text = line.keep(text.rsplit_once(' ').map_or("", |(_, value)| value));
             register.fields.push(PrintedField { name: line.keep(name), text, value: Some(value) });
@@ -602,41 +548,6 @@ fn found_shader(text: &str) -> Option<ShaderMatch> {
     let address = scan.lit("@")?.number()?;
     let size = scan.lit(" of ")?.dec32()?;
     Some(ShaderMatch { vmid, address, size })
-}
-
-/// Dwords of packets that umr does not print: those between a header and the first register that it names.
-fn left_out(ib: &UmrIb<'_>) -> usize {
-    let is_left_out = |write: &&UmrRegWrite<'_>| {
-        let before = |dwords: u64| write.dword.checked_sub(dwords).and_then(|at| ib.contents.get(at));
-        before(1).is_none() && before(2).is_some()
-    };
-    ib.writes.iter().filter(is_left_out).count()
-}
-
-/// A number after `0x`, and how many digits it has.
-fn hex_digits(scan: &mut TextScan<'_>) -> Option<(u64, usize)> {
-    let text = scan.rest();
-    let digits = text.strip_prefix("0x")?;
-    let end = digits.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(digits.len());
-    let value = u64::from_str_radix(digits.get(..end)?, 16).ok()?;
-    scan.lit(text.get(..end + 2)?)?;
-    Some((value, end))
-}
-
-/// Whose packet is decoded as `Opcode 0x47 [PKT3_EVENT_WRITE_EOP] (5 words, type: 3, hdr: 0xc0044700)`.
-fn packet_kind(decoded: &str) -> Option<UmrStreamKind> {
-    let mut scan = TextScan::new(decoded.strip_prefix("Opcode ")?);
-    scan.until("[")?;
-    let name = scan.until("]")?;
-    Some(UmrStreamKind::of(name, scan.rest().contains("Sub-Opcode")))
-}
-
-/// Path and name of the register in `|---> gfx800.mmTA_BC_BASE_ADDR=0x1000600`.
-fn register_written(decoded: &str) -> Option<(&str, &str)> {
-    let (register, _) = decoded.strip_prefix("|---> ")?.split_once('=')?;
-    let (path, name) = register.trim().rsplit_once('.')?;
-    let named = path.len() <= MAX_NAME && name.len() <= MAX_NAME && plain_name(name) != name;
-    (named && !register.contains(' ')).then_some((path, name))
 }
 
 /// `WAVE_STATUS` and `Wave_Status` are the same register.

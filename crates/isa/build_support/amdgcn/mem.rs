@@ -159,7 +159,9 @@ fn image(
     cpol: &dyn Fn(&mut Vec<Mod>),
 ) {
     if traits.has(Trait::Bvh) || traits.has(Trait::Bvh64) {
-        out.push(Mod::A16);
+        if traits.has(Trait::A16) {
+            out.push(Mod::A16);
+        }
         return;
     }
     out.push(Mod::Dmask);

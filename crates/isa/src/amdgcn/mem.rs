@@ -201,8 +201,13 @@ pub(super) fn is_bvh(inst: &Inst) -> bool {
     traits.has(Trait::Bvh) || traits.has(Trait::Bvh64)
 }
 
-/// The parts of a ray: node, extent, origin, direction, inverse direction.
+/// The parts of a ray: node, extent, origin, direction, inverse direction. On gfx12 the extent has a mask, and offsets of nodes are last.
 fn ray(inst: &Inst) -> ([u8; 5], usize) {
+    match inst.opcode() {
+        Opcode::image_bvh_dual_intersect_ray => return ([2, 2, 3, 3, 2], 5),
+        Opcode::image_bvh8_intersect_ray => return ([2, 2, 3, 3, 1], 5),
+        _ => {}
+    }
     let node = 1 + u8::from(inst.row().traits.has(Trait::Bvh64));
     if inst.mods.has(Mod::A16) { ([node, 1, 3, 3, 0], 4) } else { ([node, 1, 3, 3, 3], 5) }
 }
@@ -257,7 +262,7 @@ pub(super) fn image_block(inst: &Inst, gpu: &Gpu) -> Option<u8> {
 }
 
 /// Whether these scalar registers may stand in a slot: aligned, all of one file, and of the kind it takes.
-pub(super) fn scalar(slot: &OperandSlot, reg: Reg, dwords: u8) -> Result<(), SgprRule> {
+pub(super) fn scalar(slot: &OperandSlot, reg: Reg, dwords: u8, gpu: &Gpu) -> Result<(), SgprRule> {
     if reg.is_vgpr() || reg.0 >= Reg::SHARED_BASE.0 {
         return if slot.class == Class::BufferOffset && reg.0 < Reg::LDS_DIRECT.0 {
             Ok(())
@@ -278,7 +283,10 @@ pub(super) fn scalar(slot: &OperandSlot, reg: Reg, dwords: u8) -> Result<(), Sgp
     };
     let step = if dwords > 2 { 4 } else { u16::from(dwords) };
     let last = Reg(reg.0 + u16::from(dwords) - 1);
-    let together = last.is_sgpr() == reg.is_sgpr() && last.is_ttmp() == reg.is_ttmp();
+    // From gfx10 on the mask follows the last numbered register, and may be the end of a tuple.
+    let masked = gpu.generation() >= Gfx::Gfx10 && last.0 == Reg::VCC.0 + 1;
+    let together =
+        reg.is_sgpr() && masked || last.is_sgpr() == reg.is_sgpr() && last.is_ttmp() == reg.is_ttmp();
     match (kind, reg == Reg::NULL, reg.index() % step, together) {
         (false, ..) => Err(SgprRule::Kind),
         (_, true, ..) | (_, _, 0, true) => Ok(()),

@@ -4,7 +4,7 @@
 
 use super::evidence::{evidence, field};
 use super::identity::{code_of_dump, code_of_radv, code_of_umr, gfx_of_dump, gfx_of_radv, gfx_of_umr};
-use super::umr::{umr_ring_name, umr_stream_contents, umr_stream_engine};
+use super::umr::{umr_ring_name, umr_runs, umr_stream_contents, umr_stream_engine};
 use crate::args::{Arg, Args};
 use crate::reads::RegisterReads;
 use crate::report::{Evidence, Fact, FieldFact};
@@ -61,6 +61,8 @@ pub(super) struct AmdCase<'c> {
     pub(super) shaders: Vec<&'c RadvShader<'c>>,
     /// Shaders that umr listed.
     pub(super) umr_shaders: Vec<&'c UmrShader<'c>>,
+    /// Addresses of memory that was read by itself: no stream, unless packets call it.
+    pub(super) read_memory: Vec<u64>,
     /// RADV's report, for what only it has.
     pub(super) radv: Option<&'c RadvReport<'c>>,
     /// The kernel's dump, for what only it has.
@@ -149,6 +151,7 @@ impl<'c> AmdCase<'c> {
             no_waves: false,
             shaders: Vec::new(),
             umr_shaders: Vec::new(),
+            read_memory: Vec::new(),
             radv: None,
             dump: None,
         }
@@ -223,7 +226,7 @@ impl<'c> AmdCase<'c> {
             case.add_ib(ib.iova, ib.contents.len() as u64, ib.size);
         }
         case.memory.extend(
-            dump.ibs.iter().flat_map(|ib| buffers(ib.iova, &ib.contents, format!("IB #{}", ib.number))),
+            dump.ibs.iter().flat_map(|ib| buffers(ib.iova, ib.contents.runs(), format!("IB #{}", ib.number))),
         );
         case
     }
@@ -295,6 +298,13 @@ impl<'c> AmdCase<'c> {
         self.waves.extend(&text.waves);
         self.umr_shaders.extend(&text.shaders);
         self.no_waves |= text.no_waves;
+        for memory in &text.memory {
+            let read = buffers(memory.address, memory.contents.runs(), String::new());
+            for buffer in read {
+                self.read_memory.push(buffer.iova);
+                self.memory.extend([buffer]);
+            }
+        }
         for ring in &text.rings {
             self.rings.push(AmdRing {
                 name: umr_ring_name(ring),
@@ -313,7 +323,9 @@ impl<'c> AmdCase<'c> {
                     continue;
                 }
                 let contents = umr_stream_contents(ib, self.amd);
-                self.memory.extend(buffers(ib.iova, &contents, String::new()).collect::<Vec<_>>());
+                let runs = umr_runs(ib, &contents).filter(|run| !run.inside);
+                let runs = runs.map(|run| (run.start, run.dwords));
+                self.memory.extend(buffers(ib.iova, runs, String::new()).collect::<Vec<_>>());
                 self.add_ib(ib.iova, contents.len() as u64, ib.size);
             }
         }
@@ -495,8 +507,12 @@ fn place_words(place: &BankOwner<'_>) -> String {
 }
 
 /// What is known of a buffer, one piece for each stretch without a gap.
-fn buffers(iova: u64, contents: &DwordContents, name: String) -> impl Iterator<Item = Buffer> {
-    contents.runs().map(move |(offset, dwords)| Buffer {
+fn buffers<'c>(
+    iova: u64,
+    runs: impl Iterator<Item = (u64, &'c [u32])>,
+    name: String,
+) -> impl Iterator<Item = Buffer> {
+    runs.map(move |(offset, dwords)| Buffer {
         iova: iova.saturating_add(offset.saturating_mul(4)),
         size: dwords.len() as u64 * 4,
         contents: Some(dwords.to_vec()),

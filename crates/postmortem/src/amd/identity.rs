@@ -2,6 +2,7 @@
 //!
 //! Facts: the table of chips of `hw`. What only names a generation gives no target.
 
+use super::umr::gfx_of_hub;
 use crate::head::GpuIdentity;
 use unwedge_capture::amdgpu::Devcoredump;
 use unwedge_capture::radv::{RadvGfxLevel, RadvReport};
@@ -52,8 +53,7 @@ pub fn identity_of_umr(text: &UmrText<'_>, db: &Db) -> GpuIdentity {
         gfx: gfx_of_umr(text, db),
         gc: None,
         device_id: None,
-        by_registers: text.taken_as.is_none()
-            && text.registers.iter().all(|register| register.path.is_none()),
+        by_registers: text.taken_as.is_none() && chip.is_none() && gfx_of_blocks(text).is_none(),
     }
 }
 
@@ -151,18 +151,24 @@ fn chip_of_umr<'d>(text: &UmrText<'_>, db: &'d Db) -> Option<AmdChip<'d>> {
     if let Some(chip) = chip_taken(text.taken_as.as_ref(), db) {
         return chip;
     }
-    text.chip_names().find_map(|name| db.amd_chip_named(name))
+    let named = text.chip_names().find_map(|name| db.amd_chip_named(name));
+    named.or_else(|| db.amd_chip_by_gc(text.gc_version()?))
 }
 
-/// The generation that text of umr is of: that of the chip in the path of registers, or of the block there. Of waves alone it is
+/// The generation by the blocks that text of umr names.
+fn gfx_of_blocks(text: &UmrText<'_>) -> Option<Gfx> {
+    let by_core = text.gc_version().and_then(GcVersion::generation);
+    by_core.or_else(|| gfx_of_hub(text.block_version("mmhub")?))
+}
+
+/// The generation that text of umr is of: that of the chip in the path of registers, or of the blocks there. Of waves alone it is
 /// one that has the registers they have.
 pub fn gfx_of_umr(text: &UmrText<'_>, db: &Db) -> Option<Gfx> {
     if let Some(gfx) = gfx_taken(text.taken_as.as_ref()) {
         return Some(gfx);
     }
     let by_chip = chip_of_umr(text, db).and_then(AmdChip::generation);
-    let by_block = || text.gc_version()?.generation();
-    by_chip.or_else(by_block).or_else(|| text.waves.first().and_then(gfx_of_wave))
+    by_chip.or_else(|| gfx_of_blocks(text)).or_else(|| text.waves.first().and_then(gfx_of_wave))
 }
 
 /// What the code in text of umr is for: by the chip in the path of registers, else a GPU of the generation.

@@ -32,7 +32,7 @@ pub use identity::{
 };
 pub use shaders::{AmdShader, AmdShaders, shaders};
 pub use streams::{Stream, Streams, traced_name};
-pub use umr::{umr_listed_engine, umr_ring_name, umr_stream_contents, umr_stream_engine};
+pub use umr::{UmrRun, umr_listed_engine, umr_ring_name, umr_runs, umr_stream_contents, umr_stream_engine};
 pub use waves::wave_code;
 
 use crate::absence;

@@ -91,6 +91,7 @@ impl<'c> Streams<'c> {
     fn of(case: AmdCase<'c>, traced: &[Stream<'c>]) -> Option<Streams<'c>> {
         let amd = case.amd?;
         let loose = case.loose_engine();
+        let read_memory = case.read_memory.clone();
         let rings = case.rings.iter().filter_map(|ring| {
             let engine = engine_of(ring.name)?;
             Some(Stream { name: ring.name.to_owned(), engine, level: 0, iova: None, runs: runs(ring) })
@@ -99,6 +100,7 @@ impl<'c> Streams<'c> {
         let entered = streams.entered();
         let called = |iova: u64| entered.iter().any(|&(start, end)| (start..end).contains(&iova));
         let buffers = streams.memory.buffers().iter().filter(|buffer| !called(buffer.iova));
+        let buffers = buffers.filter(|buffer| !read_memory.contains(&buffer.iova));
         let buffers = buffers.filter_map(|buffer| {
             let (engine, dwords) = (loose?, buffer.contents.clone()?);
             let name = format!("IB at {:#x}", buffer.iova);

@@ -162,6 +162,8 @@ impl FlowOp {
             | ControlOp::s_barrier_join
             | ControlOp::s_barrier_leave
             | ControlOp::s_wakeup_barrier => Some(FlowOp::Nothing),
+            // Only in a mode of the dispatch that is not emulated.
+            ControlOp::s_alloc_vgpr => None,
             ControlOp::s_round_mode => Some(FlowOp::RoundMode(immediate(inst) as u32 & 15)),
             ControlOp::s_denorm_mode => Some(FlowOp::DenormMode(immediate(inst) as u32 & 15)),
             ControlOp::s_set_gpr_idx_on => Some(FlowOp::GprIdxOn(value(inst)?, immediate(inst) as u32 & 15)),

@@ -285,3 +285,184 @@ pub fn registers_text(path: &str, registers: &[RegisterSpec<'_>]) -> String {
     }
     out
 }
+
+/// A line of a stream: where the dword is in the stream, in bytes, the dword, and what umr says of it.
+type StreamRow<'a> = (u32, u32, &'a str);
+
+/// A stream in the form of `umr -RS` before 1.0.7 (`hex` is not set: vmids are decimal) or since.
+fn stream(vmid: u32, iova: u64, words: usize, rows: &[StreamRow<'_>], hex: bool) -> String {
+    let vmid = if hex { format!("0x{vmid:x}") } else { vmid.to_string() };
+    let from = if hex { "0x0@0x0" } else { "0@0x0" };
+    let mut out = format!("Decoding IB at {vmid}@0x{iova:x} from {from} of {words} words (type 4)\n");
+    for (offset, value, text) in rows {
+        let _ = writeln!(out, "[{vmid}@0x{iova:08x} + 0x{offset:04x}]\t[        0x{value:08x}]\t{text}");
+    }
+    out + "Done decoding IB\n\n"
+}
+
+/// Text in each form that umr has had for rings, IBs, messages, blocks and memory: its name, and the text.
+pub fn printed_forms() -> Vec<(&'static str, String)> {
+    // Dwords that umr leaves out: a reserved one of COND_EXEC, that of SWITCH_BUFFER, the payload of NOP, offsets of registers.
+    let ring = stream(
+        0,
+        0x44_5000,
+        63,
+        &[
+            (0x00, 0xc003_2200, "Opcode 0x22 [PKT3_COND_EXEC] (4 words, type: 3, hdr: 0xc0032200)"),
+            (0x04, 0x0040_1080, "|---> GPU_ADDR_LO32=0x401080"),
+            (0x08, 0, "|---> GPU_ADDR_HI32=0x0"),
+            (0x10, 7, "|---> EXEC_COUNT=0x7"),
+            (0x14, 0xc000_8b00, "Opcode 0x8b [PKT3_SWITCH_BUFFER] (1 words, type: 3, hdr: 0xc0008b00)"),
+            (0x1c, 0xc002_3f00, "Opcode 0x3f [PKT3_INDIRECT_BUFFER] (3 words, type: 3, hdr: 0xc0023f00)"),
+            (0x20, 0x0002_2c00, "|---> IB_BASE_LO=0x22c00, SWAP=0"),
+            (0x24, 0xffff_8000, "|---> IB_BASE_HI=0x8000"),
+            (0x28, 0x0300_000c, "|---> IB_SIZE=12, IB_VMID=3, CHAIN=0"),
+            (0x2c, 0xc031_1000, "Opcode 0x10 [PKT3_NOP] (50 words, type: 3, hdr: 0xc0311000)"),
+            (0xf8, 0xffff_1000, "Opcode 0x10 [PKT3_NOP] (0 words, type: 3, hdr: 0xffff1000)"),
+        ],
+        false,
+    );
+    let called = stream(
+        3,
+        0x8000_0002_2c00,
+        12,
+        &[
+            (0x00, 0xc002_6900, "Opcode 0x69 [PKT3_SET_CONTEXT_REG] (3 words, type: 3, hdr: 0xc0026900)"),
+            (0x08, 0x8000_0000, "|---> gfx930.mmPA_SC_GENERIC_SCISSOR_TL=0x80000000"),
+            (0x0c, 0x4000_4000, "|---> gfx930.mmPA_SC_GENERIC_SCISSOR_BR=0x40004000"),
+            (0x10, 0xc000_4600, "Opcode 0x46 [PKT3_EVENT_WRITE] (1 words, type: 3, hdr: 0xc0004600)"),
+            (0x14, 0xe, "|---> EVENT_TYPE=14, EVENT_INDEX=0"),
+            (0x18, 0xc001_7600, "Opcode 0x76 [PKT3_SET_SH_REG] (2 words, type: 3, hdr: 0xc0017600)"),
+            (0x20, 0x0050_0500, "|---> gfx930.mmSPI_SHADER_PGM_RSRC3_PS=0x500500"),
+            (0x24, 0xc001_2d00, "Opcode 0x2d [PKT3_DRAW_INDEX_AUTO] (2 words, type: 3, hdr: 0xc0012d00)"),
+            (0x28, 3, "|---> INDEX_COUNT=3"),
+            (0x2c, 2, "|---> DRAW_INITIATOR=2"),
+        ],
+        false,
+    );
+    let pairs = stream(
+        3,
+        0x8000_00b2_a400,
+        8,
+        &[
+            (
+                0x00,
+                0xc003_be00,
+                "Opcode 0xbe [PKT3_SET_UCONFIG_REG_PAIRS] (4 words, type: 3, hdr: 0xc003be00)",
+            ),
+            (0x04, 0x380, "|---> REG_OFFSET=[gfx1201.regTA_CS_BC_BASE_ADDR]/0x380"),
+            (0x08, 0x0100_0300, "|---> REG_DATA=0x1000300"),
+            (0x0c, 0x381, "|---> REG_OFFSET=[gfx1201.regTA_CS_BC_BASE_ADDR_HI]/0x381"),
+            (0x10, 0x80, "|---> REG_DATA=0x80"),
+            (0x14, 0xc001_ba00, "Opcode 0xba [PKT3_SET_SH_REG_PAIRS] (2 words, type: 3, hdr: 0xc001ba00)"),
+            (0x18, 0x20d, "|---> REG_OFFSET=[gfx1201.regCOMPUTE_PGM_HI]/0x20d"),
+            (0x1c, 0x80, "|---> REG_DATA=0x80"),
+        ],
+        true,
+    );
+    let video = stream(
+        0,
+        0,
+        12,
+        &[
+            (0x00, 0xc, "Opcode 0xc [VCN_ENC_CMD_REG_WAIT] (3 words, type: 0, hdr: 0xc)"),
+            (0x04, 0x6_9b44, "|---> mmhub302.regMMVM_INVALIDATE_ENG0_SEM=0x69b44"),
+            (0x08, 1, "|---> MASK=0x1"),
+            (0x0c, 1, "|---> WAIT TIME=0x1"),
+            (0x10, 0xb, "Opcode 0xb [VCN_ENC_CMD_REG_WRITE] (2 words, type: 0, hdr: 0xb)"),
+            (0x14, 0x7_f000, "|---> <unknown>=0x7f000"),
+            (0x18, 0, "|---> VALUE TO WRITE=0x0"),
+            (0x1c, 3, "Opcode 0x3 [VCN_ENC_CMD_FENCE] (4 words, type: 0, hdr: 0x3)"),
+            (0x20, 0x40_17a0, "|---> ADDR_LO32=0x4017a0"),
+            (0x24, 0, "|---> ADDR_HI32=0x0"),
+            (0x28, 0xc7d7, "|---> SEQUENCE NUMBER=0xc7d7"),
+            (0x2c, 4, "|---> VCN_ENC_CMD_TRAP=0x4"),
+        ],
+        true,
+    );
+    let message = "\
+Decoding VCN message at 0x104@0xffff800100020000 from 0x0@0x8c of 4 words
+[0x104@0x00020000 + 0x0000]\t[        0x00000010]\t|---> IB_SIZE=16
+[0x104@0x00020000 + 0x0004]\t[        0xc0012d00]\t|---> IB_TYPE(RENCODE_IB_PARAM_LAYER_CONTROL)
+[0x104@0x00020000 + 0x0008]\t[        0x00000003]\t|---> max_num_temporal_layers=3
+[0x104@0x00020000 + 0x000c]\t[        0x00000002]\t|---> 
+Done Decoding VCN message at 0x104@0xffff800100020000 from 0x0@0x8c of 4 words
+";
+    let copy = stream(
+        0,
+        0x100,
+        7,
+        &[
+            (0x00, 1, "Opcode 0x1/0x0 [COPY] (6 words, type: 1, hdr: 0x1)"),
+            (0x04, 0xfff, "|---> COUNT=4095"),
+            (0x08, 0, "|---> PARAMETER=0"),
+            (0x0c, 0x1000, "|---> SRC_ADDR_LO=0x1000"),
+            (0x10, 0x80, "|---> SRC_ADDR_HI=0x80"),
+            (0x14, 0x2000, "|---> DST_ADDR_LO=0x2000"),
+            (0x18, 0x80, "|---> DST_ADDR_HI=0x80"),
+        ],
+        true,
+    );
+    let old = "
+raven1.gfx.rptr == 2
+raven1.gfx.wptr == 6
+raven1.gfx.drv_wptr == 6
+raven1.gfx.ring[   2] == 0xc0023f00    r.. PKT3 OPCODE 0x3f, PKT3_INDIRECT_BUFFER
+raven1.gfx.ring[   3] == 0x00022c00    ... IB_BASE_LO: 0x00022c00
+raven1.gfx.ring[   4] == 0xffff8000    ... IB_BASE_HI: 0x00008000
+raven1.gfx.ring[   5] == 0x03000003    ... IB_SIZE:3, VMID:3
+raven1.gfx.ring[   6] == 0xffff1000    .wD 
+
+Dumping IB at (gfxhub) VMID:3 0x800000022c00 of 3 words from ring[3]
+IB[3@0x800000022c00 + 0x0   ] = 0xc0012d00 ... PKT3 OPCODE 0x2d, PKT3_DRAW_INDEX_AUTO
+IB[3@0x800000022c00 + 0x4   ] = 0x00000003 ... INDEX_COUNT: 3
+IB[3@0x800000022c00 + 0x8   ] = 0x00000002 ... DRAW_INITIATOR: 2
+End of IB
+
+Disassembly of shader 3@0x800001200200 of length 8 bytes from IB[3@0x800000022c00 + 0x8]
+    pgm[3@0x800001200200 + 0x0   ] = 0xbe8000c1\t\ts_mov_b32 s0, -1
+    pgm[3@0x800001200200 + 0x4   ] = 0xbf810000\t\ts_endpgm
+";
+    let wave = "
+------------------------------------------------------
+se0.sa1.wgp2.simd3.wave4
+
+
+Main Registers:
+\t    ixSQ_WAVE_STATUS: 00012000 |     ixSQ_WAVE_PC_LO: 01200204 |     ixSQ_WAVE_PC_HI: 00008000 | 
+
+>SGPRS[0..3] = { 00000000, 00000001, 00000002, 00000003 }
+
+
+PGM_MEM: (found shader at: 3@0x800001200200 of 8 bytes)
+   Shader registers:
+      gfx1101.regCOMPUTE_PGM_RSRC1(3@0x100008) == 0xe00f0100
+         VGPRS[0:5] == 0x0
+
+    pgm[3@0x800001200200 + 0x0   ] = 0xbe8000c1\t\ts_mov_b32 s0, -1
+ *  pgm[3@0x800001200200 + 0x4   ] = 0xbfb00000\t\ts_endpgm
+";
+    let memory = "\
+$ sudo umr -vr 0x003@0x100000400 0x8 | xxd -e
+00000000: bf021000 bf810000                    ........
+$ umr --vm-read 6@0x200000000 0x10 | xxd
+00000000: 0010 02bf 0000 81bf 0000 0000 0000 0000  ................
+$ umr -vr 6@0x300000000 0x10 | hexdump -C
+00000000  00 10 02 bf 00 00 81 bf  00 00 00 00 00 00 00 00  |................|
+00000010
+";
+    vec![
+        ("reserved-left-out", ring + &called),
+        ("pairs", pairs),
+        ("video", video + message),
+        ("dma", format!("gfx1030.mmGRBM_STATUS => 0x00003028\n{copy}")),
+        ("umr-R", old.to_owned()),
+        ("wave-of-stream", wave.to_owned()),
+        (
+            "blocks",
+            "\tnavi48.gfx1201 (12.0.1)\n\tnavi48.mmhub410 (4.1.0)\n\tnavi48.vcn500 (5.0.0)\n".to_owned(),
+        ),
+        ("blocks-without-versions", "\traven1.gfx91\n\traven1.mmhub10{0}\n\traven1.vcn10\n".to_owned()),
+        ("memory", memory.to_owned()),
+    ]
+}

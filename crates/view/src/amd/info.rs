@@ -221,6 +221,9 @@ fn umr_summary<'a>(umr: &UmrText<'_>) -> AmdSummary<'a> {
         part("waves", umr.waves.len()),
         part("rings", umr.rings.len()),
         part("registers", umr.registers.len()),
+        part("shaders", umr.shaders.len()),
+        part("blocks", umr.blocks.len()),
+        part("memory", umr.memory.len()),
     ];
     parts.push(DumpPartLine { known: false, ..part("other lines", umr.other_lines as usize) });
     parts.retain(|part| part.entries > 0);

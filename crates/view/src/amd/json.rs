@@ -495,7 +495,18 @@ fn umr_text(umr: &UmrText<'_>, code: WaveDisassembly<'_>, lines: &mut Lines<'_>)
     if umr.no_waves {
         lines.push(&AmdLine::NoWaves);
     }
-    umr.waves.iter().for_each(|found| lines.push(&wave(found, code)));
+    for found in &umr.waves {
+        lines.push(&wave(found, code));
+        let registers = found.shader_registers.iter();
+        registers.for_each(|shown| shown_register("umr-shader", shown, code.registers(), lines));
+    }
+    for block in &umr.blocks {
+        lines.push(&AmdLine::UmrBlock { chip: &block.chip, name: &block.name });
+    }
+    for memory in &umr.memory {
+        let (vmid, iova) = (memory.vmid, Hex::wide(memory.address));
+        lines.push(&AmdLine::UmrMemory { vmid, iova, contents: data(&memory.contents) });
+    }
     for ring in &umr.rings {
         lines.push(&AmdLine::Ring {
             name: ring.name.as_deref(),
@@ -519,7 +530,7 @@ fn umr_text(umr: &UmrText<'_>, code: WaveDisassembly<'_>, lines: &mut Lines<'_>)
                 contents: data(&contents),
             });
             let of = PacketBuffer { buffer: Some(Hex::wide(ib.iova)), ..PacketBuffer::default() };
-            packets::json(&contents, reader(ib.kind.or(ring.kind())), of, lines);
+            packets::umr_json(ib, &contents, reader(ib.kind.or(ring.kind())), of, lines);
         }
     }
     for shader in &umr.shaders {

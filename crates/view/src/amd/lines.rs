@@ -275,6 +275,10 @@ pub enum AmdLine<'a> {
         stage: Option<&'a str>,
         code: Vec<WaveWord<'a>>,
     },
+    /// A block that umr listed.
+    UmrBlock { chip: &'a str, name: &'a str },
+    /// Memory that umr read.
+    UmrMemory { vmid: u32, iova: Hex, contents: Vec<Run<'a>> },
     /// A packet.
     Packet(Box<PacketLine<'a>>),
 }

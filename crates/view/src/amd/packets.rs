@@ -9,8 +9,10 @@ use crate::plural::counted;
 use std::io;
 use unwedge_base::{Dwords, Memory};
 use unwedge_capture::amd::DwordContents;
+use unwedge_capture::umr::UmrIb;
 use unwedge_hw::amd::{Amd, Gfx};
 use unwedge_hw::{Db, Palette, ValueType, Variants};
+use unwedge_postmortem::amd::{UmrRun, umr_runs};
 use unwedge_stream::adreno::{Flow, RegWrite, TroubleKind};
 use unwedge_stream::amd::{
     AmdEvent, AmdPacketHeader, AmdSink, AmdState, AmdWalker, Engine, Packet, PayloadField,
@@ -40,8 +42,10 @@ struct PacketItem<'c, 'd> {
     trace_point: Option<u16>,
     /// Dwords that the header promises, and the buffer does not have.
     cut: u32,
-    /// How often it stands here, one behind the other.
+    /// How often it is repeated.
     times: u64,
+    /// The rest of the packet before, of which dwords are missing.
+    inside: bool,
 }
 
 /// Puts the events that belong to a packet together, and hands it on.
@@ -62,11 +66,15 @@ impl<'d> PacketReader<'d> {
 
     fn each<'c>(
         self,
-        contents: &'c DwordContents,
+        runs: impl Iterator<Item = UmrRun<'c>>,
         visit: &mut dyn FnMut(&PacketItem<'c, 'd>) -> io::Result<()>,
     ) -> io::Result<()> {
         let nothing = Memory::default();
-        for (offset, dwords) in contents.runs() {
+        for UmrRun { start: offset, dwords, inside } in runs {
+            if inside {
+                visit(&PacketItem::inside(offset, dwords))?;
+                continue;
+            }
             let mut walker = AmdWalker::new(self.amd, self.engine, &nothing);
             // Nothing is followed: a walk ends with the buffer.
             walker.budget = u64::MAX;
@@ -109,6 +117,7 @@ impl<'c, 'd> Gather<'_, 'c, 'd> {
             trace_point: None,
             cut: 0,
             times: 1,
+            inside: false,
         });
     }
 }
@@ -144,10 +153,31 @@ impl AmdSink for Gather<'_, '_, '_> {
     }
 }
 
-impl PacketItem<'_, '_> {
+/// Stretches of a buffer that is captured as it is.
+fn runs(contents: &DwordContents) -> impl Iterator<Item = UmrRun<'_>> {
+    contents.runs().map(|(start, dwords)| UmrRun { start, dwords, inside: false })
+}
+
+impl<'c> PacketItem<'c, '_> {
+    fn inside(at: u64, dwords: &'c [u32]) -> Self {
+        PacketItem {
+            at,
+            dwords,
+            header: None,
+            name: None,
+            fields: Vec::new(),
+            writes: Vec::new(),
+            trace_point: None,
+            cut: 0,
+            times: 1,
+            inside: true,
+        }
+    }
+
     /// What it is called.
     fn title(&self) -> String {
         match (self.name, self.header) {
+            _ if self.inside => "rest of the packet".to_owned(),
             (Some(name), _) => name.to_owned(),
             (None, Some(AmdPacketHeader::Type0 { .. })) => "type 0".to_owned(),
             (None, Some(AmdPacketHeader::Type2)) => "type 2".to_owned(),
@@ -175,7 +205,27 @@ pub(super) fn text(
     out: Out<'_>,
 ) -> io::Result<()> {
     let Some(reader) = reader else { return dwords::buffer(contents, marks, out) };
-    reader.each(contents, &mut |item| {
+    text_of(runs(contents), reader, marks, out)
+}
+
+/// The same of a stream that umr printed, of whose packets dwords are missing.
+pub(super) fn umr_text(
+    ib: &UmrIb<'_>,
+    contents: &DwordContents,
+    reader: Option<PacketReader<'_>>,
+    out: Out<'_>,
+) -> io::Result<()> {
+    let Some(reader) = reader else { return dwords::buffer(contents, &[], out) };
+    text_of(umr_runs(ib, contents), reader, &[], out)
+}
+
+fn text_of<'c>(
+    runs: impl Iterator<Item = UmrRun<'c>>,
+    reader: PacketReader<'_>,
+    marks: &[(u64, &str)],
+    out: Out<'_>,
+) -> io::Result<()> {
+    reader.each(runs, &mut |item| {
         let first = item.dwords.first().copied().unwrap_or_default();
         write!(out, "  {:08x}: {first:08x} {}", u128::from(item.at) * 4, item.title())?;
         if item.times > 1 {
@@ -244,8 +294,29 @@ pub(super) fn json(
     lines: &mut Lines<'_>,
 ) {
     let Some(reader) = reader else { return };
+    json_of(runs(contents), reader, of, lines);
+}
+
+/// The same of a stream that umr printed, of whose packets dwords are missing.
+pub(super) fn umr_json(
+    ib: &UmrIb<'_>,
+    contents: &DwordContents,
+    reader: Option<PacketReader<'_>>,
+    of: PacketBuffer<'_>,
+    lines: &mut Lines<'_>,
+) {
+    let Some(reader) = reader else { return };
+    json_of(umr_runs(ib, contents), reader, of, lines);
+}
+
+fn json_of<'c>(
+    runs: impl Iterator<Item = UmrRun<'c>>,
+    reader: PacketReader<'_>,
+    of: PacketBuffer<'_>,
+    lines: &mut Lines<'_>,
+) {
     // Lines are never refused; those that are too many are left out by `lines`.
-    let _ = reader.each(contents, &mut |item| {
+    let _ = reader.each(runs, &mut |item| {
         if lines.too_long() {
             return Ok(());
         }
@@ -274,7 +345,7 @@ pub(super) fn json(
             missing: (item.cut > 0).then_some(item.cut),
             times: (item.times > 1).then_some(item.times),
             trace_point: item.trace_point,
-            valid: item.header.is_some(),
+            valid: item.header.is_some() || item.inside,
             fields: fields.collect(),
             registers: registers.collect(),
         })));

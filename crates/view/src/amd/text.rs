@@ -439,6 +439,12 @@ fn umr_text(umr: &UmrText<'_>, code: WaveDisassembly<'_>, style: Style, out: Out
     if umr.no_waves {
         writeln!(out, "umr found no waves")?;
     }
+    if !umr.blocks.is_empty() {
+        heading(style, "blocks", out)?;
+    }
+    for block in &umr.blocks {
+        writeln!(out, "  {}.{}", block.chip, block.name)?;
+    }
     for wave in &umr.waves {
         wave_block(wave, code, style, out)?;
     }
@@ -454,8 +460,12 @@ fn umr_text(umr: &UmrText<'_>, code: WaveDisassembly<'_>, style: Style, out: Out
         for ib in &ring.ibs {
             writeln!(out, "  packets at {}@{:#x}", ib.vmid, ib.iova)?;
             let contents = umr_stream_contents(ib, code.amd());
-            packets::text(&contents, reader(ib.kind.or(ring.kind())), &[], out)?;
+            packets::umr_text(ib, &contents, reader(ib.kind.or(ring.kind())), out)?;
         }
+    }
+    for memory in &umr.memory {
+        heading(style, format!("memory at {}@{:#x}", memory.vmid, memory.address), out)?;
+        super::dwords::buffer(&memory.contents, &[], out)?;
     }
     for shader in &umr.shaders {
         let stage = shader.stage.as_deref().map_or_else(String::new, |stage| format!("{stage} "));
@@ -486,6 +496,15 @@ fn wave_block(wave: &UmrWave<'_>, code: WaveDisassembly<'_>, style: Style, out: 
     numbered("s", &wave.sgprs, out)?;
     numbered("ttmp", &wave.ttmps, out)?;
     vgprs(&wave.vgprs, out)?;
+    if !wave.shader_registers.is_empty() {
+        shown_registers(
+            "registers when it was started",
+            &wave.shader_registers,
+            code.registers(),
+            style,
+            out,
+        )?;
+    }
     if let Some(shader) = wave.shader {
         writeln!(out, "  shader at {}@{:#x}, {} bytes", shader.vmid, shader.address, shader.size)?;
     }

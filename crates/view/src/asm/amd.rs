@@ -61,7 +61,7 @@ pub fn disassembled_line(
         if at > 0 {
             shown.push_str(" ; ");
         }
-        at += match codec::decode(rest, gpu) {
+        at += match codec::decode_executed(rest, gpu) {
             Some(decoded) => {
                 text::write(&decoded.inst, gpu, &mut shown);
                 usize::from(decoded.dwords)

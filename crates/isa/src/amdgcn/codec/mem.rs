@@ -58,7 +58,7 @@ fn scalar(slot: &OperandSlot, code: u32, gpu: &Gpu) -> Option<Operand> {
     let end = reg.0 + u16::from(dwords) - 1;
     let there =
         reg == Reg::NULL || regs::scalar_of_code(last, gpu.generation()).is_some_and(|last| last.0 == end);
-    (there && mem::scalar(slot, reg, dwords).is_ok()).then_some(Operand::reg(reg, dwords))
+    (there && mem::scalar(slot, reg, dwords, gpu).is_ok()).then_some(Operand::reg(reg, dwords))
 }
 
 /// `src_vccz` and `src_execz`, which gfx11 no longer has.

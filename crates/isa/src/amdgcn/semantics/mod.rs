@@ -231,6 +231,7 @@ pub fn dual(op: DualOp) -> Opcode {
         DualOp::v_dual_max_f32 => Opcode::v_max_f32,
         DualOp::v_dual_min_f32 => Opcode::v_min_f32,
         DualOp::v_dual_dot2acc_f32_f16 => Opcode::v_dot2c_f32_f16,
+        DualOp::v_dual_dot2acc_f32_bf16 => Opcode::v_dot2c_f32_bf16,
         DualOp::v_dual_add_nc_u32 => Opcode::v_add_u32,
         DualOp::v_dual_lshlrev_b32 => Opcode::v_lshlrev_b32,
         DualOp::v_dual_and_b32 => Opcode::v_and_b32,

@@ -171,6 +171,8 @@ pub(super) fn hint(name: &str, traits: Traits) -> Option<Hint> {
     if name == "BYPASS" {
         return Some(Hint { code: BYPASS, bypass: true });
     }
+    // LLVM 23's name of the fourth.
+    let name = if name == "WB" && traits.has(Trait::Store) { "RT_WB" } else { name };
     names.iter().position(|have| *have == name).map(|code| plain(code as i32))
 }
 

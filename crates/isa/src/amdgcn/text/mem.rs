@@ -303,7 +303,7 @@ impl MemParser<'_, '_> {
         }
         let last = if null { reg } else { Reg(reg.0 + u16::from(dwords) - 1) };
         let here = [reg, last].into_iter().all(|reg| regs::code_of(reg, generation).is_some());
-        match mem::scalar(slot, reg, dwords) {
+        match mem::scalar(slot, reg, dwords, self.gpu) {
             Err(mem::SgprRule::Kind) => Err(ParseRule::Operand),
             Err(mem::SgprRule::Alignment) => Err(ParseRule::RegisterAlignment),
             Err(mem::SgprRule::NotThere) => Err(ParseRule::NotHere),

@@ -165,12 +165,25 @@ fn call(scan: &mut LineScan<'_>, word: &str) -> bool {
     false
 }
 
+/// The hardware register of a name. LLVM 23 calls those of gfx12 that belong to the wave `HW_REG_WAVE_…`, and knows one more.
+fn hwreg_of(name: &str, gpu: &Gpu) -> Option<i32> {
+    let of_wave = name.strip_prefix("HW_REG_WAVE_").filter(|_| gpu.generation() == Gfx::Gfx12);
+    match of_wave {
+        None => value_of(HWREGS, name, gpu),
+        Some("SCHED_MODE") => Some(26),
+        Some(rest) => {
+            let is = |have: &str| have.strip_prefix("HW_REG_") == Some(rest);
+            HWREGS.iter().find(|(have, ..)| is(have)).and_then(|(have, ..)| value_of(HWREGS, have, gpu))
+        }
+    }
+}
+
 /// `hwreg(NAME, offset, width)`.
 pub(super) fn hwreg(scan: &mut LineScan<'_>, gpu: &Gpu, symbols: &dyn Symbols) -> Result<i32, ParseError> {
     if !call(scan, "hwreg") {
         return plain(scan, symbols);
     }
-    let (id, _) = named_or_number(scan, symbols, 63, &|name| value_of(HWREGS, name, gpu))?;
+    let (id, _) = named_or_number(scan, symbols, 63, &|name| hwreg_of(name, gpu))?;
     let (mut offset, mut width) = (0, 32);
     if scan.eat(b',') {
         offset = named_or_number(scan, symbols, 31, &|_| None)?.0;

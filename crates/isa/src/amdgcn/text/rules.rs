@@ -263,7 +263,9 @@ fn dual(inst: &Inst, gpu: &Gpu) -> Result<(), BrokenRule> {
     for (place, (x, y)) in x.iter().zip(&y).enumerate() {
         let (Operand::Reg { reg: x, .. }, Operand::Reg { reg: y, .. }) = (x, y) else { continue };
         let bank = BANKS.get(place).copied().unwrap_or_default();
-        if !x.is_vgpr() || !y.is_vgpr() || (place > 0 && two_moves) || x.0 & bank != y.0 & bank {
+        // gfx12 reads a register once for both halves.
+        let shared = place > 0 && (two_moves || gpu.generation() == Gfx::Gfx12 && x == y);
+        if !x.is_vgpr() || !y.is_vgpr() || shared || x.0 & bank != y.0 & bank {
             continue;
         }
         let rule = if place == 0 { ParseRule::DualParity } else { ParseRule::DualBank };

@@ -1,6 +1,7 @@
 //! Moves between lanes that go through LDS, and the stack of rays.
 
 use super::super::apply;
+use super::super::fault::FaultKind;
 use super::super::lanes::{bits, splat};
 use super::super::machine::Machine;
 use super::super::operand::number;
@@ -48,7 +49,7 @@ pub(super) fn swizzle(machine: &mut Machine<'_>, wave: &mut Wave, ds: &DsOp, lan
     put(machine, wave, ds, lanes, &[value], &[bits_unknown]);
 }
 
-/// `ds_permute_b32` and `ds_bpermute_b32`.
+/// `ds_permute_b32`, `ds_bpermute_b32` and `ds_bpermute_fi_b32`.
 pub(super) fn permute(machine: &mut Machine<'_>, wave: &mut Wave, ds: &DsOp, lanes: u64, base: &Lanes) {
     let Some(source) = ds.data[0].and_then(|reg| wave.v.get(usize::from(number(reg))).copied()) else {
         return;
@@ -62,7 +63,7 @@ pub(super) fn permute(machine: &mut Machine<'_>, wave: &mut Wave, ds: &DsOp, lan
         let half = if halves { lane & 32 } else { 0 };
         let other = half | ((base[lane].wrapping_add(ds.offset) / 4) as usize % count);
         match ds.kind {
-            DsKind::Bpermute if lanes >> other & 1 != 0 => {
+            DsKind::Bpermute { inactive } if inactive || lanes >> other & 1 != 0 => {
                 (value[lane], bits_unknown[lane]) = (source[other], unknown[other]);
             }
             DsKind::Permute => (value[other], bits_unknown[other]) = (source[lane], unknown[lane]),
@@ -78,6 +79,10 @@ pub(super) fn permute(machine: &mut Machine<'_>, wave: &mut Wave, ds: &DsOp, lan
 pub(super) fn bvh_stack(machine: &mut Machine<'_>, wave: &mut Wave, ds: &DsOp, lanes: u64, base: &Lanes) {
     const INVALID: u32 = u32::MAX;
     const TERMINAL: u32 = u32::MAX - 1;
+    if machine.gpu.generation() >= Gfx::Gfx12 {
+        let what = "the stack of rays of gfx12, whose layout no source has";
+        return machine.fault(wave, FaultKind::NotEmulated(what));
+    }
     let (Some(address), Some(last), Some(first)) = (ds.address, ds.data[0], ds.data[1]) else { return };
     let nodes: Vec<Option<Lanes>> =
         (0..4).map(|n| apply::given(machine, wave, Some(Reg(first.0 + n)), lanes)).collect();

@@ -30,7 +30,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
         DsKind::FromMemory { atomic, width } => memory::from_memory(machine, wave, ds, &base, atomic, width),
         DsKind::Append { add } => memory::append(machine, wave, ds, lanes, add),
         DsKind::Swizzle => lanes::swizzle(machine, wave, ds, lanes),
-        DsKind::Permute | DsKind::Bpermute => lanes::permute(machine, wave, ds, lanes, &base),
+        DsKind::Permute | DsKind::Bpermute { .. } => lanes::permute(machine, wave, ds, lanes, &base),
         _ => memory::exec(machine, wave, decoded, ds, &base),
     }
 }

@@ -66,7 +66,10 @@ pub(super) enum DsKind {
     },
     Swizzle,
     Permute,
-    Bpermute,
+    Bpermute {
+        /// Lanes that are off are read, too.
+        inactive: bool,
+    },
     /// A counter at `m0`, added to or subtracted from by how many lanes there are.
     Append {
         add: bool,
@@ -109,7 +112,8 @@ impl DsOp {
         let kind = match (row.access?, row.opcode) {
             (_, Opcode::ds_swizzle_b32) => DsKind::Swizzle,
             (_, Opcode::ds_permute_b32) => DsKind::Permute,
-            (_, Opcode::ds_bpermute_b32) => DsKind::Bpermute,
+            (_, Opcode::ds_bpermute_b32) => DsKind::Bpermute { inactive: false },
+            (_, Opcode::ds_bpermute_fi_b32) => DsKind::Bpermute { inactive: true },
             (_, Opcode::ds_read_b64_tr_b4) => columns(8, 4),
             (_, Opcode::ds_read_b64_tr_b8) => columns(8, 8),
             (_, Opcode::ds_read_b64_tr_b16) => columns(8, 16),
