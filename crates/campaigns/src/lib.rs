@@ -5,6 +5,7 @@
 
 pub mod amd;
 pub mod amdisa;
+pub mod browser;
 pub mod captures;
 pub mod contexts;
 pub mod replays;

@@ -11,6 +11,7 @@ use std::time::Duration;
 use unwedge::files::Input;
 use unwedge_campaigns::amd::{self as amd_views, Given, View as AmdView};
 use unwedge_campaigns::amdisa::{self, View as AmdisaView};
+use unwedge_campaigns::browser;
 use unwedge_campaigns::captures::{self as capture_views, Words};
 use unwedge_campaigns::contexts as context_views;
 use unwedge_campaigns::replays::{self, ExecutedCounts};
@@ -42,6 +43,11 @@ const HEAP_FLOOR_OF_XZ: usize = 64 << 20;
 
 /// The same of the virtual Adreno: registers and their contexts, constants, waves, and the dump that a hang leaves.
 const HEAP_FLOOR_OF_MACHINE: usize = 64 << 20;
+
+/// The same of the browser: a page of packets, which a short stream that loops fills.
+const HEAP_FLOOR_OF_BROWSER: usize = 64 << 20;
+/// Keys that an input is browsed with.
+const EVENTS: usize = 60;
 
 /// Bytes that an assembler's source may ask for: what is made, its copy in a file, and both as text.
 const ASSEMBLED: usize = 6 * (256 << 20);
@@ -147,6 +153,17 @@ impl Judge {
             output: replays::limit(capture.len() as u64),
         };
         self.judge(shown, capture.len(), &limits, what, if traced { "replay --trace" } else { "replay" });
+    }
+
+    /// Browses an input with keys that the seed chooses.
+    pub(super) fn browser(&mut self, bytes: &[u8], seed: u64, what: &str) {
+        let shown = once(|_| browser::browse("input", bytes, seed, EVENTS));
+        let limits = Limits {
+            walk: browser::TIME_OF_KEY * EVENTS as u32,
+            heap: heap(HEAP_PER_BYTE_OF_CAPTURE, bytes.len()).max(HEAP_FLOOR_OF_BROWSER),
+            output: 0,
+        };
+        self.judge(shown, bytes.len(), &limits, what, "tui");
     }
 
     pub(super) fn context(&mut self, words: &[u32], whole: &[u32], layout: &LrcLayout, what: &str) {

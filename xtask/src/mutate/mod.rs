@@ -1,6 +1,6 @@
 //! `cargo xtask mutate [N] [--seed S] [--only KIND] [--like TEXT] [FILE…]`: N broken dumps, captures, images of Intel
 //! contexts, texts of AMD GPUs and pieces of their assembly through every command, on two processes. KIND is dumps,
-//! captures, contexts, i915, xe, amdgpu, amdisa or replay.
+//! captures, contexts, i915, xe, amdgpu, amdisa, replay or browser.
 //!
 //! What is broken: synthetic dumps and captures of every generation, era and quirk, ones that are hostile by design,
 //! compressed ones, contexts of every engine, and every FILE. For each the panics, the longest run, the highest peak of the
@@ -9,6 +9,7 @@
 
 mod amd;
 mod amdisa;
+mod browser;
 mod captures;
 mod dumps;
 mod intel;
@@ -17,6 +18,7 @@ mod replays;
 
 use amd::Amdgpu;
 use amdisa::Amdisa;
+use browser::Browser;
 use captures::Captures;
 use dumps::Dumps;
 use intel::{Contexts, Intel};
@@ -59,9 +61,9 @@ pub fn run(args: &[String]) -> Result<(), String> {
             ("--worker", _) => worker = Some(number()?),
             ("--only", _) => {
                 let only = rest.next().and_then(|kind| Kind::ALL.into_iter().find(|k| k.name() == kind));
-                campaign.only = Some(
-                    only.ok_or("--only takes dumps, captures, contexts, i915, xe, amdgpu, amdisa or replay")?,
-                );
+                campaign.only = Some(only.ok_or(
+                    "--only takes dumps, captures, contexts, i915, xe, amdgpu, amdisa, replay or browser",
+                )?);
             }
             ("--like", _) => campaign.like.clone_from(rest.next().ok_or("--like takes a part of a name")?),
             (_, Ok(count)) => campaign.count = count,
@@ -94,10 +96,11 @@ enum Kind {
     Amdgpu,
     Amdisa,
     Replay,
+    Browser,
 }
 
 impl Kind {
-    const ALL: [Kind; 8] = [
+    const ALL: [Kind; 9] = [
         Kind::Dumps,
         Kind::Captures,
         Kind::Contexts,
@@ -106,6 +109,7 @@ impl Kind {
         Kind::Amdgpu,
         Kind::Amdisa,
         Kind::Replay,
+        Kind::Browser,
     ];
 
     fn name(self) -> &'static str {
@@ -118,6 +122,7 @@ impl Kind {
             Kind::Amdgpu => "amdgpu",
             Kind::Amdisa => "amdisa",
             Kind::Replay => "replay",
+            Kind::Browser => "browser",
         }
     }
 }
@@ -229,6 +234,7 @@ impl Campaign {
         std::panic::set_hook(Box::new(|info| println!("panic: {info}")));
         let wanted = |kind: Kind| self.only.is_none_or(|only| only == kind);
         let replays = Replays::new(&captures);
+        let browser = Browser::new();
         let (mut dumps, mut captures, contexts) =
             (Dumps::new(dumps), Captures::new(captures), Contexts::new());
         let of_intel = |variety: Vec<(String, Vec<u8>)>, files, what| Intel {
@@ -266,6 +272,7 @@ impl Campaign {
                 Kind::Amdgpu => amdgpu.one(turn, seed, &mut judge),
                 Kind::Amdisa => amdisa.one(turn, seed, &mut judge),
                 Kind::Replay => replays.one(turn, seed, &mut judge),
+                Kind::Browser => browser.one(turn, seed, &mut judge),
             }
             if share.is_multiple_of(64) {
                 println!("at {}", share + 1);

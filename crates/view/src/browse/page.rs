@@ -25,6 +25,10 @@ const WORDS: usize = 1 << 20;
 const WRITES: usize = 1 << 19;
 /// Dwords of one packet that are kept.
 const WORDS_OF_PACKET: usize = 1 << 10;
+/// Dwords shown of a payload whose layout is not known.
+const UNNAMED: usize = 8;
+/// Dwords shown after those that have names: what a packet writes to memory.
+const BEHIND: usize = 4;
 /// Register writes of one packet that are kept.
 const WRITES_OF_PACKET: usize = 256;
 
@@ -199,7 +203,11 @@ impl StreamPage {
             exec: node.exec,
             names: &NoNames,
         });
-        let fields = step.map(|step| tables.decoder(self.decoder).parts(&step)).unwrap_or_default();
+        let mut fields = step.map(|step| tables.decoder(self.decoder).parts(&step)).unwrap_or_default();
+        if header != Some(0) && node.writes.1 == 0 {
+            let unnamed = self.unnamed(&fields, words.get(1..).unwrap_or_default());
+            fields.extend(unnamed);
+        }
         let (from, count) = (node.writes.0 as usize, node.writes.1 as usize);
         let writes = self.writes.get(from..from.saturating_add(count)).unwrap_or_default();
         let registers = tables.registers(self.decoder);
@@ -228,6 +236,27 @@ impl StreamPage {
             calls: node.calls,
             word: node.word,
         }
+    }
+
+    /// The first dwords of a payload that the tables do not name: of one without a layout, and after the last that has a name.
+    fn unnamed(&self, fields: &[PacketValue], payload: &[u32]) -> Vec<PacketValue> {
+        let last = fields.iter().filter_map(|field| Some((field.dword?, field.value))).max();
+        let (first, most) = match (last, self.decoder) {
+            (None, _) => (0, UNNAMED),
+            // Dword 0 is the header, and a named value may have 64 bits.
+            (Some((dword, value)), PageDecoder::Adreno(_)) => {
+                (dword.saturating_add(u64::from(value > u64::from(u32::MAX))), BEHIND)
+            }
+            (Some(_), _) => return Vec::new(),
+        };
+        let words = payload.iter().skip(usize::try_from(first).unwrap_or(usize::MAX)).take(most);
+        let value = |(i, word): (u64, &u32)| PacketValue {
+            dword: Some(first.saturating_add(i).saturating_add(1)),
+            value: (*word).into(),
+            text: format!("{word:#x}"),
+            ..PacketValue::default()
+        };
+        (0..).zip(words).map(value).collect()
     }
 
     /// The node of a packet: of those that are on the page the one of the highest number that is not higher.
