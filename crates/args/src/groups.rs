@@ -9,16 +9,16 @@ use std::fmt::Write;
 /// The groups with their commands, in the order in which they are listed.
 pub const GROUPS: [(&str, &[&str]); 7] = [
     ("Diagnose", &["explain", "tui", "decode", "info", "watch", "bundle", "demo"]),
-    ("Captures", &["query", "diff", "replay", "rd"]),
+    ("Captures", &["query", "diff", "replay", "rd", "rddecompile", "rdcompile"]),
     ("Registers", &["regs", "lrc", "layout"]),
     ("Shaders", &["ir3", "ir2", "eu", "amd", "shader", "aco"]),
     ("Firmware", &["afuc"]),
-    ("Drop-ins", &["crashdec", "cffdump", "afuc-disasm", "afuc-asm"]),
+    ("Drop-ins", &["crashdec", "cffdump", "afuc-disasm", "afuc-asm", "rddecompiler"]),
     ("Help", &["help", "man", "completions"]),
 ];
 
 /// Columns of the names of commands in a list.
-const NAMES: usize = 11;
+const NAMES: usize = 12;
 
 /// The argument table, whose help lists the commands in their groups.
 pub fn command() -> Command {

@@ -29,6 +29,7 @@ mod rd;
 mod regs;
 mod replay;
 mod shader;
+mod text;
 mod tui;
 mod watch;
 
@@ -48,6 +49,7 @@ pub use rd::*;
 pub use regs::*;
 pub use replay::*;
 pub use shader::*;
+pub use text::*;
 use tui::TUI_EXAMPLES;
 pub use tui::Tui;
 pub use watch::*;
@@ -200,6 +202,12 @@ pub enum Command {
     /// Execute a capture on a virtual Adreno, without hardware
     #[command(after_help = replay::REPLAY_EXAMPLES)]
     Replay(Replay),
+    /// Write a submit as text to be edited, or as a program
+    #[command(after_help = text::TEXT_EXAMPLES)]
+    Rddecompile(Rddecompile),
+    /// Assemble the text of a submit into a capture for replay
+    #[command(after_help = text::TEXT_EXAMPLES)]
+    Rdcompile(Rdcompile),
     /// Show registers at each draw of a capture or dump
     #[command(after_help = "Examples:\n  unwedge query capture.rd.gz RB_MRT[0].BUF_INFO\n  \
         unwedge query capture.rd 'RB_MRT[*].*' --draw 40..60 --format csv\n  \
@@ -321,6 +329,13 @@ pub enum Command {
             Also chosen by the name the program is started under."
     )]
     Cffdump(DropIn),
+    /// Drop-in for Mesa's rddecompiler: same options, text or C
+    #[command(
+        disable_help_flag = true,
+        after_help = "Examples:\n  unwedge rddecompiler -s 3 capture.rd > submit3.txt\n  unwedge rddecompiler -s 3 --lang c capture.rd > generate_rd.c\n\n\
+            Writes the text that rdcompile takes; a program with --lang. Also chosen by the name the program is started under."
+    )]
+    Rddecompiler(DropIn),
     /// Print a man page
     #[command(after_help = "Examples:\n  unwedge man | man -l -\n  unwedge man regs > unwedge-regs.1")]
     Man(Man),

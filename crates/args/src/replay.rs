@@ -13,6 +13,7 @@ pub(super) const REPLAY_EXAMPLES: &str = "Examples:
   unwedge replay capture.rd.gz
   unwedge replay --first 3 --last 5 capture.rd.gz
   unwedge replay --override 3 --generator edited.rd capture.rd.gz
+  unwedge replay --override 3 --generator submit3.txt capture.rd.gz
   unwedge replay --override 0 --generator ./generate_rd capture.rd.gz
   unwedge replay --trace=2..4 capture.rd.gz
   unwedge replay --step dispatch capture.rd.gz
@@ -49,9 +50,9 @@ pub struct Replay {
     /// Replace the command stream of this submit by what --generator gives
     #[arg(short = 'o', long = "override", value_name = "N", value_parser = submit)]
     pub overridden: Option<u32>,
-    /// What --override takes: a capture, or a program that is started as `PROGRAM --vastart=N --vasize=N FILE` and writes one;
+    /// What --override takes: a capture, the text of a submit as rddecompile writes it, or a program that is started as `PROGRAM --vastart=N --vasize=N FILE` and writes one;
     /// without, generate_rd beside this program
-    #[arg(short, long, value_name = "CAPTURE|PROGRAM", requires = "overridden")]
+    #[arg(short, long, value_name = "CAPTURE|TEXT|PROGRAM", requires = "overridden")]
     pub generator: Option<OsString>,
     /// Start of the addresses that the program may use [default: 0x100000000]
     #[arg(short, long, value_name = "ADDRESS", requires = "overridden", value_parser = address)]
@@ -205,6 +206,6 @@ fn submit(text: &str) -> Result<u32, String> {
 }
 
 /// Reads an address of the GPU.
-fn address(text: &str) -> Result<u64, String> {
+pub(super) fn address(text: &str) -> Result<u64, String> {
     number(text).ok_or_else(|| format!("`{text}` is not an address"))
 }

@@ -1,40 +1,54 @@
-//! What `replay --override` replaces a command stream with: a capture, or what a program writes as one.
+//! What `replay --override` replaces a command stream with: a capture, the text of a submit, or what a program writes as a capture.
 //!
 //! A program is started as Mesa's `replay` starts it: with the addresses that are free, `--vastart=N --vasize=N`, and the name of
 //! the file it is to write. Never: a file that stays.
 
+use crate::args::Global;
 use crate::dump;
+use crate::rdtext;
 use crate::temporary::TemporaryFolder;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::{self, Read};
+use std::io::{self, Cursor, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use unwedge::hw::Db;
 
 /// Mesa's name of the program that is started when none is named; it is looked for beside this one.
 const DEFAULT: &str = "generate_rd";
 
-/// The capture that a generator gives for a range of free addresses: itself, or what it writes.
-pub fn open(generator: Option<&OsStr>, free: &Range<u64>) -> Result<Box<dyn Read>, String> {
+/// The capture that a generator gives for a range of free addresses: itself, what it describes, or what it writes.
+pub fn open(
+    generator: Option<&OsStr>,
+    free: &Range<u64>,
+    db: &Db,
+    global: &Global,
+) -> Result<Box<dyn Read>, String> {
     let beside = || env::current_exe().ok().map(|program| program.with_file_name(DEFAULT));
     let generator = match generator {
         Some(generator) => generator.to_owned(),
         None => {
             beside().filter(|program| program.is_file()).map(PathBuf::into_os_string).ok_or_else(|| {
                 format!(
-                    "name a capture or a program with --generator: there is no {DEFAULT} beside this program"
+                    "name a capture, a text or a program with --generator: there is no {DEFAULT} beside this program"
                 )
             })?
         }
     };
+    if let Some((name, text)) = rdtext::read_text(Path::new(&generator), global) {
+        let capture = rdtext::assembled(&name, &text, db, Some(free), global.max_size);
+        return Ok(Box::new(Cursor::new(capture.map_err(|failure| failure.to_string())?)));
+    }
     let not_a_capture = match dump::open_capture(Path::new(&generator)) {
         Ok(capture) => return Ok(Box::new(capture)),
         Err(failure) => failure,
     };
     if Path::new(&generator).is_file() && !is_executable(Path::new(&generator)) {
-        return Err(format!("{not_a_capture}; --generator takes a capture or a program"));
+        return Err(format!(
+            "{not_a_capture}; --generator takes a capture, the text of a submit, or a program"
+        ));
     }
     let folder = TemporaryFolder::new("override").map_err(|(folder, e)| format!("{folder}: {e}"))?;
     let file = folder.file("cmdstream_override.rd");

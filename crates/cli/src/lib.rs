@@ -30,6 +30,7 @@ mod pictures;
 pub mod progress;
 pub mod query;
 pub mod rd;
+mod rdtext;
 mod regs;
 mod replay;
 mod shader;
@@ -86,11 +87,12 @@ fn ignore_panics_of_naga() {
 /// A tool of Mesa's that the program stands in for.
 type DropIn = fn(&[OsString], &Global) -> Result<Outcome, Failure>;
 
-const DROP_INS: [(&str, DropIn); 4] = [
+const DROP_INS: [(&str, DropIn); 5] = [
     ("cffdump", cffdump::run),
     ("crashdec", crashdec::run),
     ("afuc-disasm", isa::afuc::disasm_drop_in),
     ("afuc-asm", isa::afuc::asm_drop_in),
+    ("rddecompiler", rdtext::drop_in),
 ];
 
 /// The drop-in that the program's name or its first argument asks for, and its arguments: they are its own, `--color`
@@ -121,6 +123,8 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Tui(args) => tui::run(args, global),
         Command::Rd(args) => rd::run(&args.command, global),
         Command::Replay(args) => replay::run(args, global),
+        Command::Rddecompile(args) => rdtext::decompile(args, global),
+        Command::Rdcompile(args) => rdtext::compile(args, global),
         Command::Query(args) => query::run(args, global),
         Command::Diff(args) => diff::run(args, global),
         Command::Regs(args) => regs::run(args, global),
@@ -138,6 +142,7 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::AfucAsm(args) => isa::afuc::asm_drop_in(&args.args, global),
         Command::Crashdec(args) => crashdec::run(&args.args, global),
         Command::Cffdump(args) => cffdump::run(&args.args, global),
+        Command::Rddecompiler(args) => rdtext::drop_in(&args.args, global),
         Command::Man(args) => man::page(args),
         Command::Help(args) => man::help(args),
         Command::Completions(args) => man::completions(args),

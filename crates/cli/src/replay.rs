@@ -41,7 +41,7 @@ pub fn run(args: &Replay, global: &Global) -> Result<Outcome, Failure> {
         // A failed write is remembered by `out`, and reported by its `finish`.
         let _ = writeln!(out, "{}", style.bold(&name));
     }
-    let mut open = |free: Range<u64>| generator::open(args.generator.as_deref(), &free);
+    let mut open = |free: Range<u64>| generator::open(args.generator.as_deref(), &free, &db, global);
     let replacement = args.overridden.map(|submit| Replacement::new(submit, args.address, &mut open));
     // Not locked: the capture may come from there.
     let mut commands = BufReader::new(io::stdin());

@@ -182,7 +182,7 @@ fn a_stream_is_replaced_by_a_capture() {
     let output = unwedge_in(&folder.0, &["replay", "-", "-o", "1", "-g", "notes.txt"], &bytes);
     let why = "notes.txt: not an rd capture: looks like some other text";
     assert!(text(&output.stderr).contains(why), "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("--generator takes a capture or a program"));
+    assert!(text(&output.stderr).contains("--generator takes a capture, the text of a submit, or a program"));
     let output = unwedge_in(&folder.0, &["replay", "notes.txt"], b"");
     assert!(text(&output.stderr).contains("captures are what FD_RD_DUMP=full"), "{}", text(&output.stderr));
 
@@ -552,7 +552,7 @@ fn options_that_cannot_be_meant_are_refused() {
     }
     let none: [(&[&str], &str); 4] = [
         (&["--dump-mem", "7@0x10000000:4=a"], "after set 7: 1 set of buffers were replayed"),
-        (&["-o", "0"], "name a capture or a program with --generator"),
+        (&["-o", "0"], "name a capture, a text or a program with --generator"),
         (&["--trace=9"], "none of the submits 9..9 was executed"),
         (&["-o", "9", "-g", "x"], "submit 9 is not replaced: no such submit was replayed"),
     ];

@@ -1,7 +1,7 @@
 //! The text of a submit assembles to the sections that it was made from, byte for byte.
 
 use unwedge_capture::rd::{RdReader, RdSectionKind};
-use unwedge_edit::text::{self, TextError, TextOptions};
+use unwedge_edit::text::{self, SubmitText, TextError, TextOptions};
 use unwedge_hw::Db;
 use unwedge_testkit::data;
 
@@ -12,8 +12,8 @@ fn messages(errors: &[TextError]) -> String {
     errors.iter().take(5).map(|error| error.in_file("text")).collect::<Vec<_>>().join("\n")
 }
 
-/// Why the submit does not come back; otherwise what is opaque in its text.
-fn check(name: &str, capture: &[u8], number: u32, db: &Db) -> Result<Vec<u64>, String> {
+/// The text of a submit, or why it does not come back.
+fn check(name: &str, capture: &[u8], number: u32, db: &Db) -> Result<SubmitText, String> {
     let (sections, _) =
         text::cut(capture, number, db, LIMIT).map_err(|error| format!("{name}:{number}: {error}"))?;
     let text = text::decompile(&sections, db, TextOptions::default());
@@ -27,7 +27,7 @@ fn check(name: &str, capture: &[u8], number: u32, db: &Db) -> Result<Vec<u64>, S
             sections.len()
         ));
     }
-    Ok(text.opaque)
+    Ok(text)
 }
 
 /// Submits of a capture.
@@ -56,7 +56,16 @@ fn submits_of_real_captures_come_back() {
             for number in (0..count).step_by(of_each.max(1)) {
                 tried += 1;
                 match check(&name, &capture, number, &db) {
-                    Ok(addresses) => opaque += addresses.len(),
+                    Ok(text) => {
+                        opaque += text.opaque.len();
+                        if !text.opaque.is_empty() {
+                            println!("{name}:{number}: {:x?} {}", text.opaque, messages(&text.refused));
+                        }
+                        if let Some(folder) = std::env::var_os("UNWEDGE_KEEP_TEXT") {
+                            let file = std::path::Path::new(&folder).join(format!("{name}.{number}.txt"));
+                            std::fs::write(file, &text.text).unwrap();
+                        }
+                    }
                     Err(failure) => failures.push(failure),
                 }
             }

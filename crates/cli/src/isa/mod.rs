@@ -47,7 +47,7 @@ fn is_text(text: &str) -> bool {
 }
 
 /// A source as text.
-fn source(file: &Path, global: &Global) -> Result<(String, String), Failure> {
+pub(crate) fn source(file: &Path, global: &Global) -> Result<(String, String), Failure> {
     let input = Input::open(file, global.max_size)?;
     match String::from_utf8(input.bytes) {
         Ok(text) => Ok((input.name, text)),

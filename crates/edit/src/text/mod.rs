@@ -94,6 +94,8 @@ pub struct SubmitText {
     pub text: String,
     /// What is shown as numbers because its text would assemble to other bytes: addresses.
     pub opaque: Vec<u64>,
+    /// Why their text was refused, where it was.
+    pub refused: Vec<TextError>,
 }
 
 /// The text of a capture of one submit, as [`cut`] gives it.
@@ -105,14 +107,14 @@ pub fn decompile(capture: &[u8], db: &Db, options: TextOptions) -> SubmitText {
     plan.name(&parts);
     let text = write(&parts, &plan, options, &nothing);
     if options.no_reg_bunch {
-        return SubmitText { text, opaque: Vec::new() };
+        return SubmitText { text, ..SubmitText::default() };
     }
-    let opaque = differing(&text, capture, &parts, &plan, db);
+    let (opaque, refused) = differing(&text, capture, &parts, &plan, db);
     if opaque.is_empty() {
-        return SubmitText { text, opaque: Vec::new() };
+        return SubmitText { text, ..SubmitText::default() };
     }
     let text = write(&parts, &plan, options, &opaque);
-    SubmitText { text, opaque: opaque.into_iter().collect() }
+    SubmitText { text, opaque: opaque.into_iter().collect(), refused }
 }
 
 fn write(parts: &Parts<'_>, plan: &Plan, options: TextOptions, opaque: &BTreeSet<u64>) -> String {
@@ -123,11 +125,21 @@ fn write(parts: &Parts<'_>, plan: &Plan, options: TextOptions, opaque: &BTreeSet
 }
 
 /// Streams and shaders that come back as other bytes, by address.
-fn differing(text: &str, capture: &[u8], parts: &Parts<'_>, plan: &Plan, db: &Db) -> BTreeSet<u64> {
-    let (module, errors) = read::TextReader::read(text, db, u64::MAX);
-    let linked = if errors.is_empty() { link::link(&module, None).ok() } else { None };
+fn differing(
+    text: &str,
+    capture: &[u8],
+    parts: &Parts<'_>,
+    plan: &Plan,
+    db: &Db,
+) -> (BTreeSet<u64>, Vec<TextError>) {
+    let (module, mut errors) = read::TextReader::read(text, db, u64::MAX);
+    let linked = if errors.is_empty() {
+        link::link(&module, None).map_err(|error| errors.push(error)).ok()
+    } else {
+        None
+    };
     if linked.as_deref() == Some(capture) {
-        return BTreeSet::new();
+        return (BTreeSet::new(), errors);
     }
     // Of what could be linked, those that differ; otherwise all.
     let again = linked.map(|linked| Parts::read(&linked, db));
@@ -140,7 +152,7 @@ fn differing(text: &str, capture: &[u8], parts: &Parts<'_>, plan: &Plan, db: &Db
             bytes(again, region.start, region.end) != bytes(parts, region.start, region.end)
         })
     };
-    plan.regions.iter().filter(|region| differs(region)).map(|region| region.start).collect()
+    (plan.regions.iter().filter(|region| differs(region)).map(|region| region.start).collect(), errors)
 }
 
 /// Reads a text, which may make no more than `limit` bytes.

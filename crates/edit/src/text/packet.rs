@@ -4,7 +4,6 @@
 //! Operands that the database gives no name but their position are a value alone. Never: operands left out.
 
 use super::cursor::is_plain;
-use super::plan::ADDRESS;
 use super::value::{self, Symbol};
 use super::write::TextWriter;
 use std::collections::BTreeMap;
@@ -204,9 +203,8 @@ impl StreamWriter<'_, '_> {
         match (found.width(), found.dword(), next) {
             (64, 0, Some(high)) => {
                 let raw = u64::from(low) | u64::from(high) << 32;
-                let symbol = writer.plan.reference(raw & ADDRESS).and_then(|_| writer.pointer(low, high));
-                let symbol = symbol.map(|text| Symbol { bit: found.ty().map_or(0, ValueType::low), text });
-                value::format(whole(found), raw, &mut selected, symbol.as_ref(), &mut text);
+                let symbol = address(writer, found.ty(), raw);
+                value::format(found.ty(), raw, &mut selected, symbol.as_ref(), &mut text);
                 (text, 2)
             }
             (64, ..) => (format!("{reg:#x} = {low:#x}"), 1),
@@ -324,7 +322,7 @@ impl StreamWriter<'_, '_> {
             let is_whole = operand.width() == 64;
             let value = if is_whole { pair(low, next.unwrap_or(0)) } else { low.into() };
             let symbol = match is_whole {
-                true => writer.pointer(low, next.unwrap_or(0)).map(|text| Symbol { bit: 0, text }),
+                true => address(writer, operand.ty(), value),
                 false => symbols.get(&index).cloned().or_else(|| {
                     let before = index.checked_sub(1).and_then(|at| payload.get(at)).copied();
                     address_half(writer, operand, before, low, next)
@@ -333,8 +331,7 @@ impl StreamWriter<'_, '_> {
             if !is_position(operand.name()) {
                 let _ = write!(text, "{} = ", operand.name());
             }
-            let ty = if is_whole { whole(operand) } else { operand.ty() };
-            value::format(ty, value, &mut selected, symbol.as_ref(), &mut text);
+            value::format(operand.ty(), value, &mut selected, symbol.as_ref(), &mut text);
             let _ = writeln!(writer.out, "{text}");
             index += if is_whole { 2 } else { 1 };
             raw = index..index;
@@ -415,9 +412,21 @@ impl StreamWriter<'_, '_> {
     }
 }
 
-/// The type of a register of 64 bits is that of its low dword.
-fn whole(reg: Reg<'_>) -> Option<ValueType<'_>> {
-    reg.ty()
+/// The address in a value of 64 bits: all of it, or the field that has most of it.
+fn address(writer: &TextWriter<'_>, ty: Option<ValueType<'_>>, value: u64) -> Option<Symbol> {
+    const UPPER: u32 = 32;
+    let covers = |ty: &ValueType<'_>| (ty.low()..=ty.high()).contains(&UPPER);
+    match ty.filter(|ty| ty.is_bitset()) {
+        Some(ty) => {
+            let field = ty.fields().map(|(_, field)| field).find(covers)?;
+            let text = writer.plan.reference(field.extract(value))?;
+            Some(Symbol { bit: UPPER, text })
+        }
+        None => {
+            let text = writer.pointer(value as u32, (value >> 32) as u32)?;
+            Some(Symbol { bit: ty.map_or(0, ValueType::low), text })
+        }
+    }
 }
 
 fn pair(low: u32, high: u32) -> u64 {

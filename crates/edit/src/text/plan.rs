@@ -64,6 +64,7 @@ impl Plan {
                 inside.then_some(Region { end, ..region })
             })
             .collect();
+        plan.lay_out(parts, &BTreeSet::new());
         plan
     }
 
@@ -77,6 +78,16 @@ impl Plan {
     pub(super) fn name(&mut self, parts: &Parts<'_>) {
         self.recording = false;
         let targets = std::mem::take(self.targets.get_mut());
+        self.lay_out(parts, &targets);
+        self.ends.get_mut().retain(|end| self.packets.contains(end));
+        self.packets.retain(|packet| targets.contains(packet));
+    }
+
+    /// Finds blocks and the packets in them.
+    fn lay_out(&mut self, parts: &Parts<'_>, targets: &BTreeSet<u64>) {
+        self.blocks.clear();
+        self.of_buffer.clear();
+        self.packets.clear();
         for part in parts.list.iter().filter_map(Part::buffer).filter(|buffer| buffer.contents.is_some()) {
             if !self.owns(part.range.iova, &part.name) || part.copy {
                 continue;
@@ -85,7 +96,7 @@ impl Plan {
             let end = part.end();
             let regions: Vec<Region> = self.regions_in(at, end).copied().collect();
             for region in regions {
-                self.name_data(&part.name, at, region.start, &targets);
+                self.name_data(&part.name, at, region.start, targets);
                 let prefix = match region.kind {
                     RegionKind::Stream => "ib",
                     RegionKind::Group => "state",
@@ -110,11 +121,8 @@ impl Plan {
                     }
                 }
             }
-            self.name_data(&part.name, at, end, &targets);
+            self.name_data(&part.name, at, end, targets);
         }
-        let ends = self.ends.get_mut();
-        ends.retain(|end| self.packets.contains(end));
-        self.packets.retain(|packet| targets.contains(packet));
     }
 
     fn name_data(&mut self, buffer: &str, start: u64, end: u64, targets: &BTreeSet<u64>) {

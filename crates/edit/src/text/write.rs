@@ -278,7 +278,9 @@ fn labelled(lines: &[String]) -> String {
 /// The text of a branch before its distance, and the line that it goes to.
 fn branch(index: usize, line: &str, lines: usize) -> Option<(&str, usize)> {
     let (before, distance) = line.rsplit_once('#')?;
-    let distance: i64 = distance.parse().ok().filter(|_| !line.contains(';'))?;
+    // `t#0` is a texture.
+    let is_branch = before.ends_with(' ') && !line.contains(';');
+    let distance: i64 = distance.parse().ok().filter(|_| is_branch)?;
     let target = usize::try_from((index as i64).checked_add(distance)?).ok().filter(|&at| at < lines)?;
     Some((before, target))
 }
