@@ -3,6 +3,8 @@
 //!
 //! Never opens files, prints, or executes: what runs an edited capture is a closure of the caller.
 
+pub mod bisect;
 pub mod instrument;
+pub mod reduce;
 pub mod rewrite;
 pub mod text;

@@ -10,6 +10,7 @@ mod stomp;
 
 pub use dump::{DumpAfter, MemoryCopy};
 pub use shader::ShaderReplacement;
+pub(crate) use shader::gpu_id as shader_gpu_id;
 pub use stomp::{Stomp, StompPoint, UNSAFE_REGISTERS, UnsafeRegister, unsafe_registers};
 
 use crate::rewrite::{PacketChange, PacketEdit, RewriteError, SetEdit, StreamEditor, StreamPacket};

@@ -36,7 +36,7 @@ fn cache_units(generation: Generation) -> u32 {
 }
 
 /// The number by which the assembler knows a generation.
-fn gpu_id(generation: Generation) -> u32 {
+pub(crate) fn gpu_id(generation: Generation) -> u32 {
     match generation {
         Generation::A2xx => 200,
         Generation::A3xx => 300,
