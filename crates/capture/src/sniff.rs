@@ -26,7 +26,7 @@ pub enum FileKind {
     UmrText,
     /// An ELF file.
     Elf,
-    /// A bundle of code objects of AMD GPUs, or an archive.
+    /// A bundle of code objects of AMD GPUs, an archive, or an object or program of Windows.
     Bundle,
     /// A folder that is not a hang report of RADV.
     Folder,
@@ -124,7 +124,7 @@ impl FileKind {
             FileKind::RadvReport => "a hang report of RADV",
             FileKind::UmrText => "text of umr",
             FileKind::Elf => "an ELF file",
-            FileKind::Bundle => "a bundle of code objects, or an archive",
+            FileKind::Bundle => "a bundle of code objects, an archive, or a program of Windows",
             FileKind::Folder => "a folder that is not a hang report of RADV",
             FileKind::Empty => "an empty file",
             FileKind::ToolText => "output of crashdec or cffdump",

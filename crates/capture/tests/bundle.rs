@@ -3,7 +3,7 @@
 
 use unwedge_capture::bundle::{Bundle, BundleContents};
 use unwedge_capture::{FileKind, sniff};
-use unwedge_testkit::bundle::{archive, bundle, code_object, compressed, host, offload_binary};
+use unwedge_testkit::bundle::{archive, bundle, code_object, compressed, host, offload_binary, windows};
 use unwedge_testkit::check;
 use unwedge_testkit::mutate::Rng;
 
@@ -99,6 +99,79 @@ fn an_archive_of_all() {
     let bundle = Bundle::read(&file, LIMIT).expect("an archive");
     let others: Vec<_> = bundle.entries.iter().map(|entry| entry.contents).collect();
     assert_eq!(others[3..], [BundleContents::Host, BundleContents::Other]);
+}
+
+#[test]
+fn objects_and_programs_of_windows() {
+    let named = |section: &str| {
+        [pair(&format!("{section} > {GFX906}"), "gfx906"), pair(&format!("{section} > {GFX1030}"), "gfx1030")]
+    };
+    // Programs cut the names of sections, and objects do not.
+    let program =
+        windows(&[(".text", b"code"), (".hipFatBinSegment", &[0; 24]), (".hip_fatbin", &two())], true);
+    assert_eq!(objects(&program), (named(".hip_fat").to_vec(), 0));
+    let object = windows(&[(".text", b"code"), (".hipFatBinSegment", &two())], false);
+    assert_eq!(objects(&object), (named(".hipFatBinSegment").to_vec(), 0));
+    assert_eq!((sniff(&program), sniff(&object)), (FileKind::Bundle, FileKind::Bundle));
+    assert!(Bundle::read(&windows(&[(".text", b"code")], true), LIMIT).is_none());
+    // A section that the file does not have whole.
+    let (found, lost) = objects(&program[..program.len() - 10]);
+    assert!(lost > 0 && found.len() <= 2);
+}
+
+#[test]
+fn archives_of_microsoft_and_thin_ones() {
+    let formats = unwedge_testkit::bundle::formats();
+    let of = |name: &str| &formats.iter().find(|(format, _)| *format == name).expect("a format").1;
+    let (found, lost) = objects(of("microsoft-archive"));
+    let names: Vec<&str> = found.iter().map(|(name, _)| name.split(" > ").next().unwrap()).collect();
+    let long = "a_name_that_is_longer_than_the_header_has.obj";
+    assert_eq!((names, lost), (vec!["fat.obj", "fat.obj", long, long], 0));
+    let bundle = Bundle::read(of("thin"), LIMIT).expect("an archive");
+    let message = bundle.diagnostics.iter().map(ToString::to_string).collect::<String>();
+    assert!(
+        bundle.entries.is_empty() && message.contains("names 2") && message.contains("fat.o, plain.o"),
+        "{message}"
+    );
+}
+
+/// Any byte of any format may be wrong.
+#[test]
+fn broken_bundles_do_no_harm() {
+    let rounds = if std::env::var_os("UNWEDGE_ALL").is_some() { 20_000 } else { 400 };
+    for (name, file) in unwedge_testkit::bundle::formats() {
+        for seed in 0..rounds {
+            let broken = unwedge_testkit::mutate::mutate(&file, seed);
+            unwedge_testkit::check::bundle(&broken);
+        }
+        for cut in 0..file.len().min(600) {
+            unwedge_testkit::check::bundle(&file[..cut]);
+        }
+        assert!(Bundle::read(&file, LIMIT).is_some(), "{name}");
+    }
+}
+
+/// Sections whose names have no end are not searched for it again and again.
+#[test]
+fn names_of_sections_are_bounded() {
+    let mut file = host(&[(".hip_fatbin", &two())]);
+    // Every section has the same long name.
+    let names = file.len();
+    file.resize(names + (4 << 20), b'x');
+    let table = file.len();
+    for _ in 0..60_000 {
+        for number in [1u64 << 32, 0, 0, 0, 0, 0, 1, 0] {
+            file.extend(number.to_le_bytes());
+        }
+    }
+    let at = table + 64;
+    file[at + 24..at + 32].copy_from_slice(&(names as u64).to_le_bytes());
+    file[at + 32..at + 40].copy_from_slice(&(4u64 << 20).to_le_bytes());
+    file[at..at + 8].copy_from_slice(&(3u64 << 32).to_le_bytes());
+    file[40..48].copy_from_slice(&(table as u64).to_le_bytes());
+    file[60..62].copy_from_slice(&60_000_u16.to_le_bytes());
+    file[62..64].copy_from_slice(&1_u16.to_le_bytes());
+    unwedge_testkit::check::bundle(&file);
 }
 
 #[test]

@@ -158,17 +158,18 @@ fn broken_texts_do_no_harm() {
 }
 
 fn form(name: &str) -> String {
-    let forms = unwedge_testkit::amdgpu::umr::printed_forms();
+    let forms = unwedge_testkit::amdgpu::printed_forms();
     forms.into_iter().find(|(form, _)| *form == name).expect("a form").1
 }
 
 /// Nothing of any form is lost, and every dword that is printed is there.
 #[test]
 fn every_printed_form_is_read_whole() {
-    for (name, text) in unwedge_testkit::amdgpu::umr::printed_forms() {
+    for (name, text) in unwedge_testkit::amdgpu::printed_forms() {
         let umr = read(&text);
         assert!(umr.diagnostics.is_empty(), "{name}: {:?}", umr.diagnostics);
-        assert_eq!(umr.other_lines, 0, "{name}");
+        // The rule above a wave.
+        assert_eq!(umr.other_lines, u64::from(name == "wave-of-stream"), "{name}");
     }
 }
 
@@ -215,10 +216,13 @@ fn memory_that_was_read_is_at_its_address() {
 #[test]
 fn broken_forms_do_no_harm() {
     let mut rng = Rng::new(11);
-    for (_, text) in unwedge_testkit::amdgpu::umr::printed_forms() {
+    for (_, text) in unwedge_testkit::amdgpu::printed_forms() {
         for _ in 0..300 {
             let mut bytes = text.clone().into_bytes();
             for _ in 0..1 + rng.next_u64() % 4 {
+                if bytes.is_empty() {
+                    break;
+                }
                 let at = rng.next_u64() as usize % bytes.len();
                 match rng.next_u64() % 3 {
                     0 => bytes[at] = b"0f]['@=+. \n\t\xff|"[rng.next_u64() as usize % 13],

@@ -61,6 +61,13 @@ impl Outcome {
     }
 }
 
+impl Outcome {
+    /// This one, or another where this is complete.
+    pub fn or(self, other: Outcome) -> Outcome {
+        if self == Outcome::Complete { other } else { self }
+    }
+}
+
 impl From<Outcome> for ExitCode {
     fn from(outcome: Outcome) -> ExitCode {
         match outcome {

@@ -149,7 +149,7 @@ fn every_form_of_umr_is_decoded() {
         ("blocks-without-versions", "Raven", &["raven1.gfx91"]),
         ("memory", "unknown", &["memory at 3@0x100000400", "bf021000 bf810000"]),
     ] {
-        let forms = unwedge_testkit::amdgpu::umr::printed_forms();
+        let forms = unwedge_testkit::amdgpu::printed_forms();
         let input = forms.into_iter().find(|(form, _)| *form == name).expect("a form").1;
         let shown = good(&["decode", "-"], &input);
         assert!(shown.lines().next().is_some_and(|line| line.contains(gpu)), "{name}:\n{shown}");

@@ -142,8 +142,115 @@ pub fn host(sections: &[(&str, &[u8])]) -> Vec<u8> {
     file
 }
 
+/// A section's name as an object (which has a table of long ones) or a program of Windows (which cuts it) has it.
+fn coff_name(name: &str, strings: Option<&mut Vec<u8>>) -> [u8; 8] {
+    let mut field = [0; 8];
+    let text = match strings {
+        Some(strings) if name.len() > field.len() => {
+            let at = strings.len();
+            strings.extend(name.as_bytes());
+            strings.push(0);
+            format!("/{at}")
+        }
+        _ => name.to_owned(),
+    };
+    field.iter_mut().zip(text.bytes()).for_each(|(place, byte)| *place = byte);
+    field
+}
+
+/// An object (`program` is not set) or a program of Windows for x86-64 with these sections.
+pub fn windows(sections: &[(&str, &[u8])], program: bool) -> Vec<u8> {
+    let mut file = Vec::new();
+    if program {
+        file.extend(b"MZ");
+        file.resize(0x80, 0);
+        file[0x3c] = 0x80;
+        file.extend(b"PE\0\0");
+    }
+    let optional = if program { 240 } else { 0 };
+    let data = file.len() + 20 + optional + 40 * sections.len();
+    let total: usize = sections.iter().map(|(_, bytes)| bytes.len()).sum();
+    let symbols = if program { 0 } else { data + total };
+    file.extend(0x8664_u16.to_le_bytes());
+    file.extend((sections.len() as u16).to_le_bytes());
+    for number in [0, symbols as u32, 0] {
+        file.extend(number.to_le_bytes());
+    }
+    file.extend((optional as u16).to_le_bytes());
+    file.extend(if program { 0x22_u16 } else { 0 }.to_le_bytes());
+    file.resize(file.len() + optional, 0);
+    let mut strings = vec![0; 4];
+    let mut at = data;
+    for (name, bytes) in sections {
+        file.extend(coff_name(name, (!program).then_some(&mut strings)));
+        let size = bytes.len() as u32;
+        for number in [if program { size } else { 0 }, 0x1000, size, at as u32, 0, 0, 0, 0x4000_0040] {
+            file.extend(number.to_le_bytes());
+        }
+        at += bytes.len();
+    }
+    sections.iter().for_each(|(_, bytes)| file.extend(*bytes));
+    if !program {
+        let size = strings.len() as u32;
+        strings[..4].copy_from_slice(&size.to_le_bytes());
+        file.extend(strings);
+    }
+    file
+}
+
+/// A thin archive of GNU's ar: names of files, without their contents.
+pub fn thin_archive(members: &[&str]) -> Vec<u8> {
+    let long: String = members.iter().map(|name| format!("{name}/\n")).collect();
+    let mut file = b"!<thin>\n".to_vec();
+    let header = |name: &str, size: usize| {
+        format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{size:<10}`\n", 0, 0, 0, 644).into_bytes()
+    };
+    file.extend(header("//", long.len()));
+    file.extend(long.as_bytes());
+    if file.len() % 2 == 1 {
+        file.push(b'\n');
+    }
+    let mut place = 0;
+    for name in members {
+        file.extend(header(&format!("/{place}"), 1000));
+        place += name.len() + 2;
+    }
+    file
+}
+
+/// A file of each format, one in another.
+pub fn formats() -> Vec<(&'static str, Vec<u8>)> {
+    let two = bundle(&[
+        ("host-x86_64-unknown-linux--", &[]),
+        ("hipv4-amdgcn-amd-amdhsa--gfx906", &code_object("gfx906")),
+        ("hipv4-amdgcn-amd-amdhsa--gfx1030", &code_object("gfx1030")),
+    ]);
+    let binary = offload_binary("amdgcn-amd-amdhsa", "gfx90a", &code_object("gfx90a"));
+    let elf = host(&[(".text", b"code"), (".hip_fatbin", &two), (".llvm.offloading", &binary)]);
+    let program =
+        windows(&[(".text", b"code"), (".hipFatBinSegment", &[0; 24]), (".hip_fatbin", &two)], true);
+    let object = windows(&[(".text", b"code"), (".hipFatBinSegment", &two)], false);
+    let long = "a_name_that_is_longer_than_the_header_has.obj";
+    vec![
+        ("compressed", compressed(&two, 3, 1)),
+        ("archive", archive(&[("fat.o", &elf), (long, &object), ("program.exe", &program)])),
+        ("microsoft-archive", archive_of(&[("fat.obj", &object), (long, &object)], true)),
+        ("thin", thin_archive(&["fat.o", "plain.o"])),
+        ("elf", elf),
+        ("program", program),
+        ("object", object),
+        ("offload-binary", binary),
+        ("bundle", two),
+    ]
+}
+
 /// An archive as GNU's ar writes it, with an empty symbol table.
 pub fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
+    archive_of(members, false)
+}
+
+/// An archive of GNU's ar, or of Microsoft's, which has two symbol tables and ends long names with a zero.
+fn archive_of(members: &[(&str, &[u8])], microsoft: bool) -> Vec<u8> {
     let mut file = b"!<arch>\n".to_vec();
     let member = |name: &str, bytes: &[u8], file: &mut Vec<u8>| {
         let size = bytes.len();
@@ -154,6 +261,9 @@ pub fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
         }
     };
     member("/", &[0; 4], &mut file);
+    if microsoft {
+        member("/", &[0; 8], &mut file);
+    }
     let mut long = String::new();
     let mut names = Vec::new();
     for (name, _) in members {
@@ -161,7 +271,7 @@ pub fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
             names.push(format!("{name}/"));
         } else {
             names.push(format!("/{}", long.len()));
-            long.push_str(&format!("{name}/\n"));
+            long.push_str(&if microsoft { format!("{name}\0") } else { format!("{name}/\n") });
         }
     }
     member("//", long.as_bytes(), &mut file);

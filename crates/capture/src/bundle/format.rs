@@ -1,5 +1,6 @@
-//! The formats of files that hold others: how each is recognized, and which parts it has.
+//! The formats of files that hold others: how each is recognized, and which parts it has. Objects and programs of Windows: `coff.rs`.
 
+use super::coff;
 use object::LittleEndian as LE;
 use object::elf;
 use object::read::ReadRef;
@@ -24,7 +25,11 @@ const EM_AMDGPU: u16 = 224;
 /// Alignment of bundles in programs.
 const PAGE: usize = 4096;
 /// Bytes of the name of a part; the rest is cut.
-const MAX_NAME: usize = 256;
+pub(super) const MAX_NAME: usize = 256;
+/// Losses of one file that are kept.
+const MAX_LOSSES: usize = 100;
+/// Members of a thin archive that are named.
+const MAX_NAMED: usize = 5;
 
 /// A format of files that hold others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +44,8 @@ pub(super) enum BundleFormat {
     Archive,
     /// An ELF file of another machine than an AMD GPU.
     HostElf,
+    /// An object or program of Windows.
+    HostCoff,
 }
 
 /// How a part is compressed.
@@ -84,6 +91,7 @@ impl BundleFormat {
             _ if start.starts_with(b"\x7fELF\x02\x01") && machine? != EM_AMDGPU.to_le_bytes() => {
                 BundleFormat::HostElf
             }
+            _ if coff::recognize(start) => BundleFormat::HostCoff,
             _ => return None,
         })
     }
@@ -97,18 +105,19 @@ impl BundleFormat {
             BundleFormat::OffloadBinary => parts.offload_binary(file),
             BundleFormat::Archive => parts.archive(file),
             BundleFormat::HostElf => parts.host_elf(file),
+            BundleFormat::HostCoff => parts.host_coff(file),
         };
         parts
     }
 }
 
 /// A little-endian number of `N` bytes at an offset.
-fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<u64> {
+pub(super) fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<u64> {
     let held = bytes.get(at..at.checked_add(N)?)?;
     Some(held.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte)))
 }
 
-fn named(bytes: &[u8]) -> String {
+pub(super) fn named(bytes: &[u8]) -> String {
     let cut = &bytes[..bytes.len().min(MAX_NAME)];
     // A name is shown to people.
     String::from_utf8_lossy(cut).chars().map(|c| if c.is_control() { '?' } else { c }).collect()
@@ -116,7 +125,9 @@ fn named(bytes: &[u8]) -> String {
 
 impl BundleParts {
     fn lose(&mut self, at: usize, message: &str) {
-        self.diagnostics.push(Diagnostic::loss(Span::new(at, at), message));
+        if self.diagnostics.len() < MAX_LOSSES {
+            self.diagnostics.push(Diagnostic::loss(Span::new(at, at), message));
+        }
     }
 
     /// Adds a part that a header claims, as far as the file has it; returns where it ends.
@@ -251,10 +262,8 @@ impl BundleParts {
 
     /// Members with a header of text each; names that are long are in a table, or before the contents (BSD).
     fn archive(&mut self, file: &[u8]) -> Option<()> {
-        if file.starts_with(THIN_ARCHIVE) {
-            self.lose(0, "a thin archive names files without their contents");
-            return None;
-        }
+        let thin = file.starts_with(THIN_ARCHIVE);
+        let (mut named_files, mut files) = (Vec::new(), 0u64);
         let mut at = ARCHIVE.len();
         let mut long_names: &[u8] = &[];
         while at < file.len() {
@@ -262,7 +271,7 @@ impl BundleParts {
             let size = header.and_then(|header| decimal(&header[48..58]));
             let (Some(header), Some(size)) = (header, size) else {
                 self.lose(at, "a member of an archive has no valid header");
-                return None;
+                break;
             };
             at += MEMBER_HEADER;
             let field = header[..16].trim_ascii_end();
@@ -276,7 +285,9 @@ impl BundleParts {
                     let length = decimal(length).and_then(|length| usize::try_from(length).ok());
                     let length = length.unwrap_or(0).min(contents.len());
                     let name = contents[..length].split(|byte| *byte == 0).next().unwrap_or_default();
-                    if !name.starts_with(b"__.SYMDEF") {
+                    if thin {
+                        files += 1;
+                    } else if !name.starts_with(b"__.SYMDEF") {
                         let rest = size.saturating_sub(length as u64);
                         self.add(file, named(name), (at + length) as u64, rest, "member");
                     }
@@ -285,17 +296,40 @@ impl BundleParts {
                     let place = decimal(place).and_then(|place| usize::try_from(place).ok());
                     let name = place.and_then(|place| long_names.get(place..)).unwrap_or(field);
                     let name = &name[..name.len().min(MAX_NAME)];
-                    let name = name.split(|byte| *byte == b'\n').next().unwrap_or_default();
+                    // GNU ends them with a line, Microsoft with a zero.
+                    let name = name.split(|byte| matches!(byte, b'\n' | 0)).next().unwrap_or_default();
                     let name = name.strip_suffix(b"/").unwrap_or(name);
+                    if thin {
+                        files += 1;
+                        if named_files.len() < MAX_NAMED {
+                            named_files.push(named(name));
+                        }
+                        continue;
+                    }
                     self.add(file, named(name), at as u64, size, "member");
                 }
                 _ => {
                     let name = field.strip_suffix(b"/").unwrap_or(field);
+                    if thin {
+                        files += 1;
+                        if named_files.len() < MAX_NAMED {
+                            named_files.push(named(name));
+                        }
+                        continue;
+                    }
                     self.add(file, named(name), at as u64, size, "member");
                 }
             }
             // Members start at even places.
             at = end.checked_add(end % 2)?;
+        }
+        if thin {
+            let more = if files > named_files.len() as u64 { ", …" } else { "" };
+            let message = format!(
+                "a thin archive holds no files, but names {files}, to be read by themselves: {}{more}",
+                named_files.join(", ")
+            );
+            self.lose(0, &message);
         }
         Some(())
     }
@@ -309,29 +343,37 @@ impl BundleParts {
         let count = count.min(whole) as usize;
         let headers = file.read_slice_at::<elf::SectionHeader64<LE>>(start, count).ok()?;
         let names = headers.get(usize::from(header.e_shstrndx.get(LE).0));
-        let names = names.and_then(|names| names.strings(LE, file).ok().flatten()).unwrap_or_default();
+        let names = names.and_then(|names| names.data(LE, file).ok()).unwrap_or_default();
         for section in headers.iter().filter(|section| section.sh_type.get(LE) != elf::SHT_NOBITS) {
-            let Ok(name) = section.name(LE, names) else { continue };
+            // The name is searched for no further than the longest that counts.
+            let Some(name) = names.get(section.sh_name.get(LE) as usize..) else { continue };
+            let name = name[..name.len().min(MAX_NAME)].split(|byte| *byte == 0).next().unwrap_or_default();
             if !SECTIONS.contains(&name) && !name.starts_with(b".llvm.offloading.") {
                 continue;
             }
-            let before = self.parts.len();
-            self.add(file, named(name), section.sh_offset.get(LE), section.sh_size.get(LE), "section");
-            // What the section holds takes its place.
-            let section = self.parts.get(before).cloned();
-            self.parts.truncate(before);
-            if let Some(section) = section {
-                self.in_section(file, &section);
-            }
+            self.section(file, named(name), section.sh_offset.get(LE), section.sh_size.get(LE));
         }
         Some(())
+    }
+
+    /// Adds what a section of a program holds.
+    pub(super) fn section(&mut self, file: &[u8], name: String, start: u64, size: u64) {
+        let before = self.parts.len();
+        self.add(file, name, start, size, "section");
+        // What the section holds takes its place.
+        let section = self.parts.get(before).cloned();
+        self.parts.truncate(before);
+        if let Some(section) = section {
+            self.in_section(file, &section);
+        }
     }
 
     fn in_section(&mut self, file: &[u8], section: &BundlePart) {
         let mut at = section.range.start;
         while let Some(rest) = file.get(at..section.range.end).filter(|rest| !rest.is_empty()) {
-            let found = BundleFormat::of(rest)
-                .filter(|format| !matches!(format, BundleFormat::Archive | BundleFormat::HostElf));
+            let found = BundleFormat::of(rest).filter(|format| {
+                !matches!(format, BundleFormat::Archive | BundleFormat::HostElf | BundleFormat::HostCoff)
+            });
             let Some(format) = found else {
                 // Between them there is padding.
                 at += rest

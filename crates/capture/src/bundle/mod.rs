@@ -1,9 +1,10 @@
 //! Files that hold code objects of several GPUs: bundles of clang's offload bundler, plain and compressed, LLVM's offload
-//! binaries, the sections of programs that hold them, and archives; one in another.
+//! binaries, the sections of programs of Linux and Windows that hold them, and archives; one in another.
 //!
 //! Facts: clang's "Offload Bundler" document, LLVM's `OffloadBinary` format, the ELF sections that HIP programs have, the ar
-//! format of GNU and BSD. A file that is cut gives the objects that are there. Never: what is in a code object.
+//! format of GNU, BSD and Microsoft. A file that is cut gives the objects that are there. Never: what is in a code object.
 
+mod coff;
 mod format;
 mod walk;
 
@@ -115,7 +116,8 @@ impl BundleEntry {
     }
 }
 
-/// Whether the start of a file is that of a bundle, an offload binary or an archive.
+/// Whether the start of a file is that of a bundle, an offload binary or an archive, or of an object or program of Windows, which may
+/// hold some.
 pub fn sniff(start: &[u8]) -> bool {
     format::BundleFormat::of(start).is_some_and(|format| format != format::BundleFormat::HostElf)
 }

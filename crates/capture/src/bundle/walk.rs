@@ -41,7 +41,8 @@ pub(super) fn read(file: &[u8], limit: u64) -> Option<Bundle<'_>> {
         walk.look(next);
     }
     // A program without such sections is not a bundle.
-    let empty = format == BundleFormat::HostElf && walk.bundle.entries.is_empty();
+    let host = |format| matches!(format, BundleFormat::HostElf | BundleFormat::HostCoff);
+    let empty = host(format) && walk.bundle.entries.is_empty();
     (!empty || !walk.bundle.diagnostics.is_empty()).then_some(walk.bundle)
 }
 
@@ -97,7 +98,8 @@ impl Walk<'_> {
         for diagnostic in found.diagnostics {
             self.lose(file, diagnostic);
         }
-        if format == BundleFormat::HostElf && found.parts.is_empty() && file.depth > 0 {
+        let host = matches!(format, BundleFormat::HostElf | BundleFormat::HostCoff);
+        if host && found.parts.is_empty() && file.depth > 0 {
             let (path, contents) = (file.path.clone(), BundleContents::Host);
             let place = (file.buffer, file.range.clone());
             self.bundle.entries.push(BundleEntry { path, contents, compressed: file.compressed, place });

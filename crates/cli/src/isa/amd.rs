@@ -73,7 +73,8 @@ fn disasm(args: &AmdDisasm, global: &Global) -> Result<Outcome, Failure> {
         return Err(Failure::Usage(format!("{}: --shader is for dumps, and this is code", file.input.name)));
     }
     refuse_dump(&file, "amd disasm")?;
-    let input = &amd_object::chosen(file.input, &args.target, args.object, global.max_size)?;
+    let (input, chosen) = amd_object::chosen(file.input, &args.target, args.object, global.max_size)?;
+    let input = &input;
     // Opened when there is something to show.
     let mut out: Option<Output> = None;
     let mut write = |part: &str| {
@@ -84,7 +85,7 @@ fn disasm(args: &AmdDisasm, global: &Global) -> Result<Outcome, Failure> {
     if let Some(out) = out {
         out.finish()?;
     }
-    Ok(decoded(&input.name, counts, outcome))
+    Ok(decoded(&input.name, counts, outcome).or(chosen))
 }
 
 /// Says how much of code did not decode; if that is most of it, the result is of little worth.

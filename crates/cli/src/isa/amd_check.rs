@@ -37,15 +37,13 @@ pub(crate) fn run(args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> 
     if args.shader.is_some() {
         return Err(Failure::Usage(format!("{}: --shader is for dumps, and this is code", file.input.name)));
     }
-    let file = CodeFile {
-        input: amd_object::chosen(file.input, &args.target, args.object, global.max_size)?,
-        ..file
-    };
+    let (input, chosen) = amd_object::chosen(file.input, &args.target, args.object, global.max_size)?;
+    let file = CodeFile { input, ..file };
     let input = &file.input;
-    let mut outcome = Outcome::Complete;
+    let mut outcome = chosen;
     let (gpu, codes) = match elf::read(&input.bytes) {
         Ok(object) => {
-            outcome = Outcome::of(&input.name, &object.diagnostics);
+            outcome = outcome.or(Outcome::of(&input.name, &object.diagnostics));
             let gpu = gpu_of(&args.target, &object, &input.name)?;
             // Options say more than the file.
             let mode = args.target.features.is_none();

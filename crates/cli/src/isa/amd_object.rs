@@ -1,9 +1,8 @@
 //! The choice of a code object in a file that holds several.
 
 use crate::args::AmdTarget;
-use crate::failure::{Failure, complain};
+use crate::failure::{Failure, Outcome};
 use std::fmt::Write as _;
-use unwedge::base::Severity;
 use unwedge::capture::bundle::{Bundle, BundleEntry};
 use unwedge::capture::elf;
 use unwedge::files::Input;
@@ -11,7 +10,8 @@ use unwedge::isa::amdgcn::Gpu;
 use unwedge_view::Style;
 use unwedge_view::info::objects::{ObjectSummary, table};
 
-/// The code object of a bundle, program or archive that `--object` or `--gpu` chooses, or the only one; any other file as it is.
+/// The code object of a bundle, program or archive that `--object` or `--gpu` chooses, or the only one; any other file as it is. Says
+/// on standard error what of the file was lost.
 ///
 /// # Errors
 /// When none is chosen, or several.
@@ -20,19 +20,17 @@ pub(super) fn chosen(
     target: &AmdTarget,
     number: Option<usize>,
     limit: u64,
-) -> Result<Input, Failure> {
+) -> Result<(Input, Outcome), Failure> {
     let Some(bundle) = Bundle::read(&input.bytes, limit) else {
         return match number {
             Some(_) => Err(Failure::Usage(format!(
                 "{}: --object is for files that hold several code objects",
                 input.name
             ))),
-            None => Ok(input),
+            None => Ok((input, Outcome::Complete)),
         };
     };
-    for lost in bundle.diagnostics.iter().filter(|lost| lost.severity == Severity::Loss) {
-        complain!("{}: {lost}", input.name);
-    }
+    let outcome = Outcome::of(&input.name, &bundle.diagnostics);
     let objects: Vec<&BundleEntry> = bundle.code_objects().collect();
     let wanted = target.gpu.as_deref().map(Gpu::new).transpose();
     let wanted = wanted.map_err(|wrong| Failure::Usage(wrong.to_string()))?;
@@ -51,7 +49,8 @@ pub(super) fn chosen(
         let name = format!("{} > {}", input.name, entry.name());
         let bytes = bundle.bytes(entry).to_vec();
         let diagnostics = input.diagnostics.clone();
-        return Ok(Input { name, bytes, diagnostics, compression: Vec::new(), stored: input.stored });
+        let stored = input.stored;
+        return Ok((Input { name, bytes, diagnostics, compression: Vec::new(), stored }, outcome));
     }
     let mut message = input.name.clone();
     let _ = match (&fitting[..], number, &wanted) {

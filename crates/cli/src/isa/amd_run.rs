@@ -114,7 +114,7 @@ fn dumped(args: &AmdRun, memory: &SimMemory) -> Result<Vec<MemoryDump>, Failure>
 /// Runs the command.
 pub fn run(args: &AmdRun, global: &Global) -> Result<Outcome, Failure> {
     let input = Input::open(&args.file, global.max_size)?;
-    let input = amd_object::chosen(input, &args.target, args.object, global.max_size)?;
+    let (input, chosen) = amd_object::chosen(input, &args.target, args.object, global.max_size)?;
     let mut memory = memory(args, global)?;
     let Started { code, dispatch, .. } = start(&input, args, global, &mut memory)?;
     let program = &code.program;
@@ -142,7 +142,7 @@ pub fn run(args: &AmdRun, global: &Global) -> Result<Outcome, Failure> {
         run::text(program, &result, args.trace, &shown, &mut out)
     };
     out.finish()?;
-    Ok(if result.faults.is_empty() { Outcome::Complete } else { Outcome::Found })
+    Ok(if result.faults.is_empty() { chosen } else { Outcome::Found })
 }
 
 /// Asks on standard input what to do next, unless the command line says it.

@@ -6,7 +6,7 @@ mod umr;
 
 pub use devcore::{AmdgpuBuilder, AmdgpuEra, Gfx, NOP, Quirk, variety};
 pub use radv::{RadvBuilder, ShaderSpec};
-pub use umr::{WaveForm, WaveSpec, registers_text, ring_stream_text, ring_text, waves_text};
+pub use umr::{WaveForm, WaveSpec, printed_forms, registers_text, ring_stream_text, ring_text, waves_text};
 
 /// Every text above as one list: what it is, and its bytes. Folders are given as one text each.
 pub fn texts() -> Vec<(String, Vec<u8>)> {

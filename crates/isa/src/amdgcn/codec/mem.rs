@@ -103,7 +103,7 @@ pub(super) fn decode(fields: &mut InstReader<'_>, words: &[u32], inst: &mut Inst
     if inst.row().traits.has(Trait::Msaa) && !mem::has_samples(inst) {
         return None;
     }
-    if is_untyped(inst) && fields.take(Field::BufFormat) != UNTYPED {
+    if is_untyped(inst) && fields.take(Field::BufFormat) != UNTYPED && !fields.lenient {
         return None;
     }
     let mut more = 0;

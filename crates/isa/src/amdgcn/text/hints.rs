@@ -107,8 +107,8 @@ const ATOMIC: [(&str, i32); 7] = [
 /// In all but the scope of the system, the hint that says to bypass there.
 const BYPASS: i32 = 3;
 
-/// Appends a temporal hint and a scope, unless they say nothing.
-pub(super) fn write_hint(th: i32, scope: i32, traits: Traits, out: &mut LineBuf) {
+/// Appends a temporal hint and a scope, unless they say nothing. LLVM 23 has another name for one.
+pub(super) fn write_hint(th: i32, scope: i32, traits: Traits, llvm23: bool, out: &mut LineBuf) {
     if th != 0 {
         out.push_str(" th:");
         if traits.has(Trait::Atomic) {
@@ -126,7 +126,11 @@ pub(super) fn write_hint(th: i32, scope: i32, traits: Traits, out: &mut LineBuf)
                 None => out.hex(th as u64),
                 Some(name) => {
                     out.push_str(if store { "TH_STORE_" } else { "TH_LOAD_" });
-                    out.push_str(if th == BYPASS && scope == SYSTEM { "BYPASS" } else { name });
+                    out.push_str(match name {
+                        _ if th == BYPASS && scope == SYSTEM => "BYPASS",
+                        &"RT_WB" if llvm23 => "WB",
+                        name => name,
+                    });
                 }
             }
         }

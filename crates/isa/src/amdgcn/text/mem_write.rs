@@ -68,7 +68,7 @@ fn modifiers(inst: &Inst, gpu: &Gpu, out: &mut LineBuf) {
             Mod::Offset if inst.row().format == Format::Smem => smem_offset(inst, gpu, out),
             Mod::Offset if traits.has(Trait::Swizzle) => swizzle::write(value, out),
             Mod::Format => hints::write_format(value, gpu, out),
-            Mod::Th => hints::write_hint(value, inst.mods.get(Mod::Scope), traits, out),
+            Mod::Th => hints::write_hint(value, inst.mods.get(Mod::Scope), traits, gpu.llvm23(), out),
             Mod::Scope => {}
             Mod::Dim => {
                 out.push_str(" dim:SQ_RSRC_IMG_");

@@ -202,8 +202,16 @@ pub(super) fn hwreg(scan: &mut LineScan<'_>, gpu: &Gpu, symbols: &dyn Symbols) -
 pub(super) fn write_hwreg(value: i32, gpu: &Gpu, out: &mut LineBuf) {
     let (id, offset, width) = (value & 63, value >> 6 & 31, (value >> 11 & 31) + 1);
     out.push_str("hwreg(");
+    // Those that LLVM 23 calls registers of the wave.
+    let of_wave = matches!(id, 1 | 2 | 4..=6 | 17..=21 | 23 | 24 | 26 | 31 | 32);
+    let renamed = gpu.llvm23() && gpu.generation() == Gfx::Gfx12 && of_wave;
     match name_of(HWREGS, id, gpu) {
+        Some(name) if renamed => {
+            out.push_str("HW_REG_WAVE_");
+            out.push_str(name.strip_prefix("HW_REG_").unwrap_or(name));
+        }
         Some(name) => out.push_str(name),
+        None if renamed => out.push_str("HW_REG_WAVE_SCHED_MODE"),
         None => out.decimal(id.into()),
     }
     if offset != 0 || width != 32 {

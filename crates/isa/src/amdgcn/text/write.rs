@@ -58,6 +58,14 @@ pub(in crate::amdgcn) fn register(reg: Reg, dwords: u8, half: RegHalf, out: &mut
 
 /// Appends several registers, or one with a name of its own.
 fn registers(reg: Reg, dwords: u8, half: RegHalf, out: &mut LineBuf) {
+    if reg.is_sgpr() && reg.0 + u16::from(dwords) > Reg::VCC.0 {
+        // Numbered registers and the mask after them.
+        for at in 0..dwords.into() {
+            out.push(if at == 0 { b'[' } else { b',' });
+            register(Reg(reg.0 + at), 1, RegHalf::Whole, out);
+        }
+        return out.push(b']');
+    }
     if reg.is_vgpr() {
         out.push(b'v');
     } else if reg.is_agpr() {
@@ -79,14 +87,6 @@ fn registers(reg: Reg, dwords: u8, half: RegHalf, out: &mut LineBuf) {
         };
     }
     let index = i64::from(reg.index());
-    if reg.is_sgpr() && reg.0 + u16::from(dwords) > Reg::VCC.0 {
-        // Numbered registers and the mask after them.
-        for at in 0..dwords.into() {
-            out.push(if at == 0 { b'[' } else { b',' });
-            register(Reg(reg.0 + at), 1, RegHalf::Whole, out);
-        }
-        return out.push(b']');
-    }
     if dwords > 1 {
         out.push(b'[');
         out.decimal(index);
