@@ -295,9 +295,9 @@ fn programs_write_the_same_capture() {
         for (program, expected) in [(program, "example.rd"), (module.program(language).unwrap(), "grown.rd")]
         {
             folder.write(source, &program);
-            let build =
-                Command::new(compiler).current_dir(&folder.0).args(args).args(["-o", "generate_rd", source]);
-            let output = { build }.output().unwrap();
+            let mut build = Command::new(compiler);
+            build.current_dir(&folder.0).args(args).args(["-o", "generate_rd", source]);
+            let output = build.output().unwrap();
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
             let vas = ["--vastart=5368709120", "--vasize=1048576", "made.rd"];
             let made =

@@ -4,6 +4,7 @@
 //! would be other words are written as numbers; what remains after that is found by assembling the text again.
 
 use super::cursor::quoted;
+use super::link::PAGE;
 use super::parts::{BufferPart, Part, Parts};
 use super::plan::{ADDRESS, Plan, dwords};
 use super::regions::RegionKind;
@@ -18,8 +19,6 @@ use unwedge_isa::ir3::asm::Assembler;
 const PER_LINE: usize = 8;
 /// Equal dwords in a row that are worth a line of their own.
 const WORTH_FILL: usize = 9;
-/// Bytes of a page, to which free addresses are rounded.
-const PAGE: u64 = 4096;
 /// Where the addresses of a process begin that the msm driver gives, and how many there are; of a GPU with addresses of 32 bits
 /// all that are left.
 const SPACE: std::ops::Range<u64> = 1 << 32..2 << 32;
