@@ -20,7 +20,7 @@ use unwedge_isa::ir3::asm::Assembler;
 use unwedge_stream::adreno::{AdrenoOp, operations};
 
 /// Errors of a text, after which the rest is not read.
-const MOST_ERRORS: usize = 200;
+const MOST_ERRORS: usize = 100;
 /// Bytes of a line that are kept for what can fail later.
 const KEPT: usize = 240;
 

@@ -243,6 +243,39 @@ impl TextWriter<'_> {
     }
 }
 
+/// All sections as they are, where buffers lie over one another so that no text of them comes back.
+pub(super) fn plain(parts: &Parts<'_>) -> String {
+    let (plan, opaque) = (Plan::default(), BTreeSet::new());
+    let mut writer = TextWriter {
+        parts,
+        plan: &plan,
+        options: TextOptions::default(),
+        opaque: &opaque,
+        shaders: None,
+        out: String::new(),
+    };
+    let _ = writeln!(writer.out, "{MAGIC}");
+    for part in &parts.list {
+        match part {
+            Part::Other(kind, payload) => writer.section(*kind, payload),
+            Part::Submit(range, wide) => {
+                let form = if *wide { "" } else { " narrow" };
+                let _ = writeln!(writer.out, "\nsubmit {:#x} {:#x}{form}", range.iova, range.size);
+            }
+            Part::Buffer(buffer) => {
+                let words = [buffer.range.iova as u32, buffer.range.size, (buffer.range.iova >> 32) as u32];
+                let count = if buffer.wide { 3 } else { 2 };
+                let payload: Vec<u8> = words.into_iter().take(count).flat_map(u32::to_le_bytes).collect();
+                writer.section(RdSectionKind::GpuAddr, &payload);
+                if let Some(contents) = &buffer.contents {
+                    writer.section(RdSectionKind::BufferContents, contents);
+                }
+            }
+        }
+    }
+    writer.out
+}
+
 fn joined(lines: &[String]) -> String {
     let mut text = String::new();
     for line in lines {
