@@ -62,7 +62,7 @@ fn broken_texts() {
             for _ in 0..=rng.below(3) {
                 let at = rng.below(lines.len());
                 match rng.below(3) {
-                    0 => lines.insert(at, rng.pick(&HOSTILE).expect("a line")),
+                    0 => lines.insert(at, rng.pick(&HOSTILE).copied().expect("a line")),
                     1 => drop(lines.remove(at)),
                     _ => lines.swap(0, at),
                 }
