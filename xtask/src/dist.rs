@@ -15,7 +15,7 @@ const TARGET: &str = "x86_64-unknown-linux-gnu";
 /// The file with the licences of what is linked in.
 const LICENCES: &str = "THIRD-PARTY-LICENCES.txt";
 /// Names under which the program is a tool of Mesa's.
-const DROP_INS: [&str; 4] = ["crashdec", "cffdump", "afuc-disasm", "afuc-asm"];
+const DROP_INS: [&str; 5] = ["crashdec", "cffdump", "afuc-disasm", "afuc-asm", "rddecompiler"];
 
 /// Writes the archive.
 pub fn run(args: &[String]) -> Result<(), String> {

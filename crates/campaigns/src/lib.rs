@@ -9,6 +9,7 @@ pub mod browser;
 pub mod captures;
 pub mod contexts;
 pub mod replays;
+pub mod texts;
 
 use std::io::{self, Write};
 use unwedge::capture::Dump;

@@ -3,7 +3,7 @@
 use unwedge_capture::rd::{RdReader, RdSectionKind};
 use unwedge_edit::text::{self, SubmitText, TextError, TextOptions};
 use unwedge_hw::Db;
-use unwedge_testkit::data;
+use unwedge_testkit::{captures, data};
 
 /// More than any capture here has alive.
 const LIMIT: u64 = 1 << 30;
@@ -61,10 +61,6 @@ fn submits_of_real_captures_come_back() {
                         if !text.opaque.is_empty() {
                             println!("{name}:{number}: {:x?} {}", text.opaque, messages(&text.refused));
                         }
-                        if let Some(folder) = std::env::var_os("UNWEDGE_KEEP_TEXT") {
-                            let file = std::path::Path::new(&folder).join(format!("{name}.{number}.txt"));
-                            std::fs::write(file, &text.text).unwrap();
-                        }
                     }
                     Err(failure) => failures.push(failure),
                 }
@@ -77,4 +73,28 @@ fn submits_of_real_captures_come_back() {
     );
     assert!(failures.is_empty(), "{}", failures.join("\n"));
     assert_eq!(opaque, 0);
+}
+
+/// Captures of every generation, whole ones and broken ones: whatever is cut out of them has a text that comes back.
+#[test]
+fn submits_of_any_capture_come_back() {
+    let db = Db::builtin();
+    let whole = captures::variety();
+    let count = if std::env::var_os("UNWEDGE_ALL").is_some() { 5_000 } else { 60 };
+    let broken = (0..count).map(|seed| match seed % 3 {
+        0 => captures::hostile(seed),
+        _ => captures::mutate(&whole[seed as usize % whole.len()], seed),
+    });
+    let mut tried = 0;
+    for (index, capture) in whole.iter().cloned().chain(broken).enumerate() {
+        let name = format!("capture {index}");
+        for number in 0..submits(&capture).min(2) {
+            // Not every submit of a broken capture can be cut out.
+            if text::cut(&capture[..], number, &db, LIMIT).is_ok() {
+                tried += 1;
+                check(&name, &capture, number, &db).unwrap_or_else(|failure| panic!("{failure}"));
+            }
+        }
+    }
+    assert!(tried > whole.len(), "{tried}");
 }

@@ -58,7 +58,8 @@ impl<'d> ValueType<'d> {
                 _ => self.search_half(value),
             };
         }
-        let NumericValue::Float(unit) = self.number(self.place(1 << self.bit_place().2)?) else {
+        let NumericValue::Float(unit) = self.number(self.place(1_u64.checked_shl(self.bit_place().2)?)?)
+        else {
             return None;
         };
         let steps = (value / unit).round();

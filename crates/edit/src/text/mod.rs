@@ -113,7 +113,10 @@ pub fn decompile(capture: &[u8], db: &Db, options: TextOptions) -> SubmitText {
     if opaque.is_empty() {
         return SubmitText { text, ..SubmitText::default() };
     }
+    plan.hide(&opaque);
     let text = write(&parts, &plan, options, &opaque);
+    let same = compile(&text, db, None, u64::MAX).is_ok_and(|again| again == capture);
+    let text = if same { text } else { write::plain(&parts) };
     SubmitText { text, opaque: opaque.into_iter().collect(), refused }
 }
 

@@ -12,6 +12,7 @@ use unwedge_stream::adreno::header::AdrenoPacketHeader;
 pub(super) const ADDRESS: u64 = (1 << 49) - 1;
 
 /// What is named.
+#[derive(Default)]
 pub(super) struct Plan {
     /// Streams and shaders, each in one buffer.
     pub(super) regions: Vec<Region>,
@@ -38,16 +39,7 @@ impl Plan {
             (Some(gpu), Some(submit)) => regions::find(gpu.db, &parts.memory, submit),
             _ => Vec::new(),
         };
-        let mut plan = Plan {
-            regions: Vec::new(),
-            buffers: BTreeMap::new(),
-            targets: RefCell::default(),
-            ends: RefCell::default(),
-            blocks: BTreeMap::new(),
-            of_buffer: BTreeMap::new(),
-            packets: BTreeSet::new(),
-            recording: true,
-        };
+        let mut plan = Plan { recording: true, ..Plan::default() };
         for buffer in parts.list.iter().filter_map(Part::buffer).filter(|buffer| !buffer.copy) {
             let end = buffer.range.iova.saturating_add(buffer.length().max(buffer.range.size.into()));
             plan.buffers.insert(buffer.range.iova, (end, buffer.name.clone()));
@@ -123,6 +115,19 @@ impl Plan {
             }
             self.name_data(&part.name, at, end, targets);
         }
+    }
+
+    /// Blocks that are written as data have no labels inside.
+    pub(super) fn hide(&mut self, opaque: &BTreeSet<u64>) {
+        let regions = &self.regions;
+        let visible = |iova: u64| {
+            let index = regions.partition_point(|region| region.start <= iova);
+            let of =
+                index.checked_sub(1).and_then(|index| regions.get(index)).filter(|region| iova <= region.end);
+            of.is_none_or(|region| !opaque.contains(&region.start))
+        };
+        self.packets.retain(|&packet| visible(packet));
+        self.ends.get_mut().retain(|&end| visible(end));
     }
 
     fn name_data(&mut self, buffer: &str, start: u64, end: u64, targets: &BTreeSet<u64>) {

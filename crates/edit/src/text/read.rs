@@ -20,7 +20,7 @@ use unwedge_isa::ir3::asm::Assembler;
 use unwedge_stream::adreno::{AdrenoOp, operations};
 
 /// Errors of a text, after which the rest is not read.
-const MOST_ERRORS: usize = 200;
+const MOST_ERRORS: usize = 100;
 /// Bytes of a line that are kept for what can fail later.
 const KEPT: usize = 240;
 
@@ -63,7 +63,7 @@ pub(super) struct TextReader<'d> {
     errors: Vec<TextError>,
     scope: Scope,
     /// The buffer that is open.
-    buffer: Option<(ModuleBuffer, usize)>,
+    buffer: Option<ModuleBuffer>,
     /// Bytes that may still be made.
     left: u64,
     limit: u64,
@@ -286,7 +286,7 @@ impl<'d> TextReader<'d> {
         let buffer = ModuleBuffer { iova, size, wide, contents, blocks: first..first };
         if let Contents::Bytes(_) = contents {
             cursor.expect("{")?;
-            self.buffer = Some((buffer, self.line));
+            self.buffer = Some(buffer);
         } else {
             self.module.sections.push(ModuleSection::Buffer(buffer));
         }
@@ -294,7 +294,7 @@ impl<'d> TextReader<'d> {
     }
 
     fn close_buffer(&mut self) {
-        if let Some((mut buffer, _)) = self.buffer.take() {
+        if let Some(mut buffer) = self.buffer.take() {
             buffer.blocks.end = self.module.blocks.len();
             self.module.sections.push(ModuleSection::Buffer(buffer));
         }
@@ -324,13 +324,13 @@ impl<'d> TextReader<'d> {
     fn open_block(&mut self, kind: BlockKind, mut cursor: Cursor<'d>) -> Result<(), Failure> {
         let start = cursor;
         let mut name = "";
-        if !matches!(cursor.peek(), Some('{')) && !matches!(cursor.clone().take_name(), Some("at")) {
+        if !matches!(cursor.peek(), Some('{')) && !matches!({ cursor }.take_name(), Some("at")) {
             name = cursor.label()?;
         }
         let at = if cursor.take_word("at") { Some((cursor, cursor.number()?)) } else { None };
         cursor.expect("{")?;
         cursor.end()?;
-        if let (Some((at, iova)), Some((buffer, _))) = (at, &self.buffer) {
+        if let (Some((at, iova)), Some(buffer)) = (at, &self.buffer) {
             let Contents::Bytes(length) = buffer.contents else { return Ok(()) };
             let (start, end) = (buffer.iova, buffer.iova.saturating_add(length));
             if !(start..end).contains(&iova) {

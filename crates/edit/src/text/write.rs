@@ -4,6 +4,7 @@
 //! would be other words are written as numbers; what remains after that is found by assembling the text again.
 
 use super::cursor::quoted;
+use super::link::PAGE;
 use super::parts::{BufferPart, Part, Parts};
 use super::plan::{ADDRESS, Plan, dwords};
 use super::regions::RegionKind;
@@ -18,8 +19,6 @@ use unwedge_isa::ir3::asm::Assembler;
 const PER_LINE: usize = 8;
 /// Equal dwords in a row that are worth a line of their own.
 const WORTH_FILL: usize = 9;
-/// Bytes of a page, to which free addresses are rounded.
-const PAGE: u64 = 4096;
 /// Where the addresses of a process begin that the msm driver gives, and how many there are; of a GPU with addresses of 32 bits
 /// all that are left.
 const SPACE: std::ops::Range<u64> = 1 << 32..2 << 32;
@@ -242,6 +241,39 @@ impl TextWriter<'_> {
             above => format!("{reference} | {above:#x}"),
         })
     }
+}
+
+/// All sections as they are, where buffers lie over one another so that no text of them comes back.
+pub(super) fn plain(parts: &Parts<'_>) -> String {
+    let (plan, opaque) = (Plan::default(), BTreeSet::new());
+    let mut writer = TextWriter {
+        parts,
+        plan: &plan,
+        options: TextOptions::default(),
+        opaque: &opaque,
+        shaders: None,
+        out: String::new(),
+    };
+    let _ = writeln!(writer.out, "{MAGIC}");
+    for part in &parts.list {
+        match part {
+            Part::Other(kind, payload) => writer.section(*kind, payload),
+            Part::Submit(range, wide) => {
+                let form = if *wide { "" } else { " narrow" };
+                let _ = writeln!(writer.out, "\nsubmit {:#x} {:#x}{form}", range.iova, range.size);
+            }
+            Part::Buffer(buffer) => {
+                let words = [buffer.range.iova as u32, buffer.range.size, (buffer.range.iova >> 32) as u32];
+                let count = if buffer.wide { 3 } else { 2 };
+                let payload: Vec<u8> = words.into_iter().take(count).flat_map(u32::to_le_bytes).collect();
+                writer.section(RdSectionKind::GpuAddr, &payload);
+                if let Some(contents) = &buffer.contents {
+                    writer.section(RdSectionKind::BufferContents, contents);
+                }
+            }
+        }
+    }
+    writer.out
 }
 
 fn joined(lines: &[String]) -> String {
