@@ -210,10 +210,10 @@ pub enum Command {
     /// Assemble the text of a submit into a capture for replay
     #[command(after_help = text::TEXT_EXAMPLES)]
     Rdcompile(Rdcompile),
-    /// Instrument a capture: flushes, waits, stomped registers, other shaders
+    /// Instrument a capture: flush, wait, stomp registers, skip draws
     #[command(after_help = edit::EDIT_EXAMPLES)]
     Edit(Box<Edit>),
-    /// Find the draw, packet, register or instruction that is to blame
+    /// Find the draw, packet, register or instruction to blame
     #[command(after_help = edit::BISECT_EXAMPLES)]
     Bisect(Bisect),
     /// Make a capture small that still shows a fault

@@ -13,7 +13,7 @@ mod decode;
 mod demo;
 mod diff;
 pub mod dump;
-mod edit;
+pub mod edit;
 mod explain;
 pub mod failure;
 mod generator;

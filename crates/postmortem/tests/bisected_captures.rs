@@ -37,7 +37,7 @@ fn register(name: &str) -> u32 {
 /// Searches with the virtual Adreno; the end, the item, and how often it replayed.
 fn search(bytes: &[u8], subject: BisectSubject) -> (BisectEnd, Option<BisectItem>, usize) {
     let db = Db::builtin();
-    let (space, _) = AddressSpace::scan(bytes);
+    let space = AddressSpace::scan(bytes);
     let (plan, lost) = BisectPlan::new(subject, space, bytes, &db, LIMIT).expect("a plan");
     assert_eq!(lost, []);
     let mut search = BisectSearch::new("test", 0, plan.items().len());

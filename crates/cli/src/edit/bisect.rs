@@ -66,7 +66,7 @@ pub fn run(args: &Bisect, global: &Global) -> Result<Outcome, Failure> {
     let by_registers = matches!(subject, BisectSubject::Registers(_));
     let capture = CaptureFile::new(&args.file, global.max_size)?;
     let name = args.file.display().to_string();
-    let (space, _) = AddressSpace::scan(capture.open()?);
+    let space = AddressSpace::scan(capture.open()?);
     let (plan, diagnostics) = BisectPlan::new(subject, space, capture.open()?, &db, global.max_size)
         .map_err(|e| failed(&name, e))?;
     let outcome = Outcome::of(&name, &diagnostics);

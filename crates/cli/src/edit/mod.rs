@@ -58,7 +58,7 @@ impl CaptureFile {
 }
 
 /// A rewrite that failed.
-fn failed(name: &str, error: RewriteError) -> Failure {
+pub fn failed(name: &str, error: RewriteError) -> Failure {
     match error {
         RewriteError::Io(e) => Failure::Write("the edited capture".to_owned(), e),
         other => Failure::Unusable(format!("{name}: {other}")),
@@ -66,7 +66,10 @@ fn failed(name: &str, error: RewriteError) -> Failure {
 }
 
 /// What is asked for, with the shaders' assembly read.
-fn options(args: &Edit) -> Result<Instrumentation, Failure> {
+///
+/// # Errors
+/// A file that cannot be read.
+pub fn options(args: &Edit) -> Result<Instrumentation, Failure> {
     let stomp = args.stomp.clone().map(|range| Stomp {
         range,
         inverse: args.inverse,
@@ -100,7 +103,7 @@ pub fn run(args: &Edit, global: &Global) -> Result<Outcome, Failure> {
     let options = options(args)?;
     let capture = CaptureFile::new(&args.file, global.max_size)?;
     let name = args.file.display().to_string();
-    let (space, _) = AddressSpace::scan(capture.open()?);
+    let space = AddressSpace::scan(capture.open()?);
     let mut packed = Packed::create(args.to.output.as_deref(), args.to.compress, &[&args.file])?;
     let mut editor = Instrumenter::new(&options);
     let result = rewrite(capture.open()?, space, &mut editor, &db, global.max_size, &mut packed);

@@ -11,6 +11,7 @@ pub fn hang_signature(capture: impl Read, steps: u64, db: &Db, max_alive: u64) -
     let hang_steps = steps.min(ReplayOptions::HANG_STEPS);
     let options = ReplayOptions { dump: true, hang_steps, ..ReplayOptions::new(steps) };
     let (replayed, _) = replay(capture, &options, db, max_alive);
-    let dump = Devcore::read(&replayed.hang?.devcoredump).ok()?;
+    let hang = replayed.hang?;
+    let dump = Devcore::read(&hang.devcoredump).ok()?;
     Some(explain_msm(&dump, db).signature())
 }
