@@ -16,6 +16,7 @@ mod afuc;
 mod amd;
 mod bundle;
 mod drop_in;
+mod edit;
 mod eu;
 mod explain;
 pub mod groups;
@@ -38,6 +39,7 @@ pub use afuc::*;
 pub use amd::*;
 pub use bundle::*;
 pub use drop_in::*;
+pub use edit::*;
 pub use eu::*;
 pub use explain::*;
 pub use ir2::*;
@@ -208,6 +210,15 @@ pub enum Command {
     /// Assemble the text of a submit into a capture for replay
     #[command(after_help = text::TEXT_EXAMPLES)]
     Rdcompile(Rdcompile),
+    /// Instrument a capture: flush, wait, stomp registers, skip draws
+    #[command(after_help = edit::EDIT_EXAMPLES)]
+    Edit(Box<Edit>),
+    /// Find the draw, packet, register or instruction to blame
+    #[command(after_help = edit::BISECT_EXAMPLES)]
+    Bisect(Bisect),
+    /// Make a capture small that still shows a fault
+    #[command(after_help = edit::REDUCE_EXAMPLES)]
+    Reduce(Reduce),
     /// Show registers at each draw of a capture or dump
     #[command(after_help = "Examples:\n  unwedge query capture.rd.gz RB_MRT[0].BUF_INFO\n  \
         unwedge query capture.rd 'RB_MRT[*].*' --draw 40..60 --format csv\n  \

@@ -5,6 +5,8 @@ use std::io::{self, Cursor};
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
+use unwedge::edit::instrument::Instrumenter;
+use unwedge::edit::rewrite::{AddressSpace, rewrite};
 use unwedge::files::InputStream;
 use unwedge::hw::Db;
 use unwedge::stream::cut::Merger;
@@ -13,7 +15,7 @@ use unwedge_cli::failure::Failure;
 use unwedge_cli::output::{Share, SharedOutput};
 use unwedge_cli::packed::Packed;
 use unwedge_cli::query as query_verb;
-use unwedge_cli::{cffdump as program, dump, rd};
+use unwedge_cli::{cffdump as program, dump, edit, rd};
 use unwedge_view::cffdump::{self, Listing};
 use unwedge_view::rd::{info, list};
 use unwedge_view::{Style, around, decode, diff, query};
@@ -22,7 +24,7 @@ use unwedge_view::{Style, around, decode, diff, query};
 pub type Words = &'static [&'static str];
 
 /// Command lines of everything that takes captures.
-pub const ALL: [Words; 33] = [
+pub const ALL: [Words; 35] = [
     &["cffdump", "-"],
     &["cffdump", "-s", "--once", "-"],
     &["cffdump", "--unit-test", "-a", "--show-compositor", "-"],
@@ -56,6 +58,8 @@ pub const ALL: [Words; 33] = [
     &["diff", "-", "other"],
     &["diff", "--json", "--once", "-", "other"],
     &["diff", "--draw", "1", "-", "other"],
+    &["edit", "--nop", "1..2", "--crash-at", "5", "--wfi-every", "1", "-"],
+    &["edit", "--stomp", "0..0xffff", "--stomp-at", "cmdbuf,renderpass", "-"],
 ];
 
 /// A script that is told of everything and looks at everything.
@@ -82,6 +86,8 @@ pub fn limit(words: Words, capture: u64) -> u64 {
         ["rd", "trim" | "merge" | "recompress", ..] => (1 << 10, 2),
         // Each part names the GPU, and has a head of its own.
         ["rd", "split", ..] => (1 << 10, 16),
+        // Packets are inserted around each piece of work, and registers written for each command buffer and pass.
+        ["edit", ..] => (16 << 20, 1 << 8),
         // A row for each draw there is.
         ["query" | "diff", ..] => (16 << 20, 1 << 10),
         _ => (1 << 20, 32),
@@ -164,6 +170,13 @@ impl Inputs<'_> {
                     .map_err(query_verb::usage)?;
             }
             Command::Diff(args) => self.diff(&args)?,
+            Command::Edit(args) => {
+                let options = edit::options(&args)?;
+                let space = AddressSpace::scan(open(capture)?);
+                let mut editor = Instrumenter::new(&options);
+                rewrite(open(capture)?, space, &mut editor, db, max_alive, &mut writer)
+                    .map_err(|e| edit::failed("capture", e))?;
+            }
             Command::Rd(args) => self.rd(args.command)?,
             _ => return Err(Failure::Usage("not a command for captures".to_owned())),
         }

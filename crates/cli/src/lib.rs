@@ -13,6 +13,7 @@ mod decode;
 mod demo;
 mod diff;
 pub mod dump;
+pub mod edit;
 mod explain;
 pub mod failure;
 mod generator;
@@ -35,6 +36,7 @@ mod regs;
 mod replay;
 mod shader;
 mod temporary;
+mod trial;
 mod tui;
 #[cfg(unix)]
 mod watch;
@@ -125,6 +127,9 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Replay(args) => replay::run(args, global),
         Command::Rddecompile(args) => rdtext::decompile(args, global),
         Command::Rdcompile(args) => rdtext::compile(args, global),
+        Command::Edit(args) => edit::run(args, global),
+        Command::Bisect(args) => edit::bisect::run(args, global),
+        Command::Reduce(args) => edit::reduce::run(args, global),
         Command::Query(args) => query::run(args, global),
         Command::Diff(args) => diff::run(args, global),
         Command::Regs(args) => regs::run(args, global),

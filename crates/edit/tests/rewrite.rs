@@ -15,7 +15,7 @@ const LIMIT: u64 = 1 << 30;
 
 fn edited(bytes: &[u8], editor: &mut dyn StreamEditor) -> (Vec<u8>, Rewritten) {
     let mut out = Vec::new();
-    let (space, _) = AddressSpace::scan(bytes);
+    let space = AddressSpace::scan(bytes);
     let result = rewrite(bytes, space, editor, &Db::builtin(), LIMIT, &mut out).expect("written");
     (out, result)
 }

@@ -37,10 +37,9 @@ fn register(name: &str) -> u32 {
 /// Searches with the virtual Adreno; the end, the item, and how often it replayed.
 fn search(bytes: &[u8], subject: BisectSubject) -> (BisectEnd, Option<BisectItem>, usize) {
     let db = Db::builtin();
-    let (space, _) = AddressSpace::scan(bytes);
+    let space = AddressSpace::scan(bytes);
     let (plan, lost) = BisectPlan::new(subject, space, bytes, &db, LIMIT).expect("a plan");
     assert_eq!(lost, []);
-    println!("{} items", plan.items().len());
     let mut search = BisectSearch::new("test", 0, plan.items().len());
     loop {
         match search.next() {
@@ -55,7 +54,6 @@ fn search(bytes: &[u8], subject: BisectSubject) -> (BisectEnd, Option<BisectItem
                 let mut trial = Vec::new();
                 plan.trial(count, bytes, &db, LIMIT, &mut trial).expect("a trial");
                 let ended = Replayed::new(&trial, Loading::Snapshot, STEPS, &db);
-                println!("{count}: {:?}", ended.ends);
                 let bad = ended.ends.iter().any(|end| *end != RunEnd::Done);
                 search.learn(count, if bad { TrialVerdict::Bad } else { TrialVerdict::Good });
             }
@@ -178,6 +176,8 @@ fn an_instruction_is_found() {
         let code: Vec<u32> = words.iter().flat_map(|&word| [word as u32, (word >> 32) as u32]).collect();
         let stream = [
             pkt4(register("SP_CS_OBJ_START"), &[CODE as u32, (CODE >> 32) as u32]),
+            // In units of 16.
+            pkt4(register("SP_CS_INSTRLEN"), &[2]),
             pkt7(opcode("CP_EXEC_CS"), &[0, 1, 1, 1]),
         ]
         .concat();
@@ -186,7 +186,6 @@ fn an_instruction_is_found() {
             .buffer(CODE, &code)
             .submit(STREAM, stream.len() as u32)
             .bytes();
-        println!("{:?}", Replayed::new(&bytes, Loading::Snapshot, STEPS, &Db::builtin()).ends);
         let (end, item, _) = search(&bytes, BisectSubject::Instructions(vec![CODE]));
         let word = words[culprit];
         assert_eq!(item, Some(BisectItem::Instruction { shader: CODE, index: culprit, word }), "{end:?}");

@@ -1,6 +1,6 @@
 //! Faults that a seed puts into submits, reduced on the virtual Adreno: what is left shows the same fault.
 //!
-//! `REDUCED_FAULTS` says how many; the table of them is in `docs/instrument.md`.
+//! `REDUCED_FAULTS` says how many, `REDUCED_FAULTS_FROM` from which seed on; the table of them is in `docs/instrument.md`.
 
 #[path = "seeded/fault.rs"]
 mod fault;
@@ -26,8 +26,9 @@ use unwedge_testkit::data;
 use unwedge_testkit::mutate::Rng;
 use unwedge_testkit::rd::CaptureBuilder;
 
-/// Faults that are reduced.
-const FAULTS: usize = 16;
+/// Faults that are reduced, of own submits; all with `UNWEDGE_ALL=1`.
+const FAULTS: usize = 5;
+const ALL_FAULTS: usize = 50;
 /// Steps that a submit may take before the kernel gives it up.
 const STEPS: u64 = 1 << 16;
 const PLACES: usize = 8;
@@ -77,14 +78,20 @@ fn seeded(
     None
 }
 
+fn number(variable: &str, otherwise: usize) -> usize {
+    std::env::var(variable).ok().and_then(|count| count.parse().ok()).unwrap_or(otherwise)
+}
+
 fn faults() -> usize {
-    std::env::var("REDUCED_FAULTS").ok().and_then(|count| count.parse().ok()).unwrap_or(FAULTS)
+    let all = std::env::var_os("UNWEDGE_ALL").is_some();
+    number("REDUCED_FAULTS", if all { ALL_FAULTS } else { FAULTS })
 }
 
 /// Reduces faults, and holds the results to the verdicts of the originals.
 fn check(count: usize, db: &Db, mut seed: impl FnMut(u64) -> Option<(FaultSeed, Vec<u8>, String)>) {
     let (mut done, mut wrong) = (0, Vec::new());
-    for number in 0..40 * count as u64 {
+    let from = number("REDUCED_FAULTS_FROM", 0) as u64;
+    for number in from..from + 40 * count as u64 {
         if done == count {
             break;
         }
@@ -94,6 +101,8 @@ fn check(count: usize, db: &Db, mut seed: impl FnMut(u64) -> Option<(FaultSeed, 
         let reduction = reduce(&bytes, db, usize::MAX, same).expect("the capture shows the fault");
         let (to, tries) = (reduction.capture.len(), reduction.tries);
         let percent = 100.0 * to as f64 / bytes.len() as f64;
+        let seconds = start.elapsed().as_secs_f32();
+        println!("{seconds:.1} s");
         println!("| {number} | {fault:?} | {} | {to} | {percent:.2} % | {tries} |", bytes.len());
         if signature(&reduction.capture, db).as_deref() != Some(&verdict) || percent >= 5.0 {
             wrong.push(format!("{number} {fault:?}: {} to {to}, {percent:.2} %", bytes.len()));
@@ -123,7 +132,7 @@ fn faults_in_recorded_submits_are_reduced() {
     if files.is_empty() {
         return;
     }
-    check(faults() / 8, &db, |seed| {
+    check(faults().div_ceil(10), &db, |seed| {
         seeded(seed, &db, |fault, rng| {
             let file = rng.pick(&files)?;
             let name = file.file_name()?.to_string_lossy().into_owned();

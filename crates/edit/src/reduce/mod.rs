@@ -256,7 +256,7 @@ impl<E> Reducer<'_, E> {
     /// Packets, in the order in which they are executed first. Streams become shorter.
     fn packets(&mut self) -> Result<(), E> {
         let base = self.best.write();
-        let (space, _) = AddressSpace::scan(&base[..]);
+        let space = AddressSpace::scan(&base[..]);
         let mut collector = PacketCollector::default();
         let db = self.db;
         let run = |editor: &mut dyn StreamEditor, out: &mut Vec<u8>| {

@@ -24,7 +24,7 @@ struct PacketSlot {
 }
 
 /// A stream with its edits.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct EditedStream {
     /// The dwords that it has now.
     pub(super) words: Vec<u32>,
@@ -84,30 +84,36 @@ pub fn nop(dwords: usize, generation: Generation) -> Option<Vec<u32>> {
 }
 
 impl EditedStream {
-    /// A stream and what becomes of each of its packets. What it ends with, if that is not packets, stays as it is. With `grows`
-    /// off, only edits are made that leave all packets at their places.
+    /// A stream and what becomes of each of its packets. What it ends with, if that is not packets, stays as it is. `None` if it would
+    /// have more than `most` dwords; without `most` only edits are made that leave all packets at their places.
     pub(super) fn new(
         words: &[u32],
         generation: Generation,
-        grows: bool,
+        most: Option<usize>,
         edit: &mut dyn FnMut(usize, AdrenoPacketHeader) -> PacketEdit,
-    ) -> EditedStream {
-        let mut out = EditedStream {
-            words: Vec::with_capacity(words.len()),
-            old_len: words.len(),
-            slots: Vec::new(),
-            refused: 0,
-            edited: 0,
-        };
+    ) -> Option<EditedStream> {
+        let mut out = EditedStream { old_len: words.len(), ..EditedStream::default() };
         let mut at = 0;
         while let Some(header) = packet_at(words, at, generation) {
             let old_len = 1 + header.count() as usize;
             let old = words.get(at..at + old_len).unwrap_or_default();
-            out.packet(at, old, edit(at, header), generation, grows);
+            out.packet(at, old, edit(at, header), generation, most.is_some());
             at += old_len;
+            if most.is_some_and(|most| out.words.len() > most) {
+                return None;
+            }
         }
         out.words.extend_from_slice(words.get(at..).unwrap_or_default());
-        out
+        (most.is_none_or(|most| out.words.len() <= most)).then_some(out)
+    }
+
+    /// The same, with all packets at their places.
+    pub(super) fn in_place(
+        words: &[u32],
+        generation: Generation,
+        edit: &mut dyn FnMut(usize, AdrenoPacketHeader) -> PacketEdit,
+    ) -> EditedStream {
+        EditedStream::new(words, generation, None, edit).unwrap_or_default()
     }
 
     fn packet(&mut self, at: usize, old: &[u32], edit: PacketEdit, generation: Generation, grows: bool) {
@@ -227,7 +233,8 @@ mod tests {
             },
             false => PacketEdit::default(),
         };
-        let mut stream = EditedStream::new(words, Generation::A6xx, true, &mut edit);
+        let mut stream =
+            EditedStream::new(words, Generation::A6xx, Some(1 << 20), &mut edit).expect("few dwords");
         stream.patch_conditions(Generation::A6xx, &ops);
         stream.words
     }

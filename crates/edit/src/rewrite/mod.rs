@@ -37,6 +37,8 @@ use unwedge_stream::play::{Consumer, Player, Submission, SubmitChoice};
 
 /// A payload is never that long.
 const MAX_BUFFER: u64 = 1 << 30;
+/// Dwords that the streams of a set may grow to in all.
+const ROOM: usize = 1 << 27;
 /// Dwords between the beginnings of moved streams: 64 bytes.
 const ALIGN: usize = 16;
 
@@ -176,10 +178,7 @@ pub struct SetEdit<'s> {
     number: u64,
     held: &'s mut HeldSet,
     streams: &'s SetStreams,
-    /// Of the capture.
     space: &'s mut AddressSpace,
-    /// Of this set, with what is given to it alone.
-    set_space: &'s mut AddressSpace,
     added: Vec<(MemoryRange, Vec<u32>)>,
     dropped_submits: Vec<usize>,
 }
@@ -226,8 +225,7 @@ impl<'s> SetEdit<'s> {
     /// # Errors
     /// The addresses are used up, or the buffer is too long.
     pub fn add_buffer(&mut self, words: Vec<u32>, size: u64) -> Result<u64, RewriteError> {
-        let generation = self.gpu.generation();
-        let iova = take(self.set_space, generation, size)?;
+        let iova = take(self.space, self.gpu.generation(), size)?;
         self.add_buffer_at(iova, words, size)?;
         Ok(iova)
     }
@@ -237,9 +235,10 @@ impl<'s> SetEdit<'s> {
     /// # Errors
     /// The addresses are used up.
     pub fn reserve(&mut self, size: u64) -> Result<u64, RewriteError> {
-        let iova = take(self.space, self.gpu.generation(), size)?;
-        self.set_space.mark_used(iova, size);
-        Ok(iova)
+        if size > MAX_BUFFER {
+            return Err(RewriteError::TooLong(size));
+        }
+        self.space.take(self.gpu.generation(), size).ok_or(RewriteError::NoAddresses(size))
     }
 
     /// Adds a buffer to this set at an address from [`SetEdit::reserve`].
@@ -265,11 +264,12 @@ impl<'s> SetEdit<'s> {
     }
 }
 
+/// Addresses for this set alone.
 fn take(space: &mut AddressSpace, generation: Generation, size: u64) -> Result<u64, RewriteError> {
     if size > MAX_BUFFER {
         return Err(RewriteError::TooLong(size));
     }
-    space.take(generation, size).ok_or(RewriteError::NoAddresses(size))
+    space.take_for_set(generation, size).ok_or(RewriteError::NoAddresses(size))
 }
 
 /// What a rewrite came to.
@@ -378,7 +378,8 @@ impl<'d> Consumer<'d> for Rewriter<'_, 'd> {
         self.gpu = Some(gpu);
         let in_set = self.submits_of_set.saturating_sub(1);
         let walked = WalkedSubmit { number: submit.number, in_set, iova: submit.iova, dwords: submit.dwords };
-        let present = submit.dwords as usize;
+        let present =
+            walk.memory.dwords(submit.iova).map_or(0, |dwords| dwords.len()).min(submit.dwords as usize);
         let mut collector = StreamCollector::new(&mut self.streams, self.editor, gpu, walked, present);
         walk.run(&mut collector);
         self.result.submits += 1;
@@ -404,6 +405,7 @@ impl Rewriter<'_, '_> {
             Some(gpu) => self.edit_set(gpu, &mut set, &streams),
             None => Ok(()),
         };
+        self.space.end_set();
         let written = edited.and_then(|()| Ok(set.write(last, self.out)?));
         match written {
             Ok(written) => self.result.bytes = self.result.bytes.saturating_add(written.bytes),
@@ -419,14 +421,12 @@ impl Rewriter<'_, '_> {
         set: &mut HeldSet,
         streams: &SetStreams,
     ) -> Result<(), RewriteError> {
-        let mut set_space = self.space.clone();
         let mut begun = SetEdit {
             gpu,
             number: self.sets,
             held: set,
             streams,
             space: &mut self.space,
-            set_space: &mut set_space,
             added: Vec::new(),
             dropped_submits: Vec::new(),
         };
@@ -435,7 +435,7 @@ impl Rewriter<'_, '_> {
         let mut edits = StreamEdits::new(gpu, set, streams);
         edits.collect(self.editor);
         self.editor.end_set();
-        let moved = edits.place(&mut set_space)?;
+        let moved = edits.place(&mut self.space)?;
         edits.write(set, &moved, &mut added);
         edits.report(&mut self.result);
         for submit in &streams.submits {
@@ -476,6 +476,8 @@ struct StreamEdits<'e> {
     tables: BTreeMap<StreamTable, Vec<usize>>,
     edited: Vec<EditedStream>,
     refused: usize,
+    /// Dwords that streams may still grow to.
+    room: usize,
 }
 
 impl<'e> StreamEdits<'e> {
@@ -499,7 +501,7 @@ impl<'e> StreamEdits<'e> {
                 tables.insert(table, rows);
             }
         }
-        StreamEdits { generation, ops, streams, old, tables, edited: Vec::new(), refused: 0 }
+        StreamEdits { generation, ops, streams, old, tables, edited: Vec::new(), refused: 0, room: ROOM }
     }
 
     /// Asks the editor about every packet, once.
@@ -523,10 +525,14 @@ impl<'e> StreamEdits<'e> {
                 }
                 known.get(&iova).cloned().unwrap_or_default()
             };
-            let mut stream = EditedStream::new(words, self.generation, whole, &mut edit);
-            if whole && stream.words.len() > references::longest(range.kind).max(words.len()) {
-                stream = EditedStream::new(words, self.generation, false, &mut edit);
-            }
+            let most = references::longest(range.kind).min(self.room).max(words.len());
+            let grown =
+                whole.then(|| EditedStream::new(words, self.generation, Some(most), &mut edit)).flatten();
+            let mut stream = match grown {
+                Some(stream) => stream,
+                None => EditedStream::in_place(words, self.generation, &mut edit),
+            };
+            self.room = self.room.saturating_sub(stream.words.len());
             stream.patch_conditions(self.generation, &self.ops);
             self.refused += stream.refused;
             self.edited.push(stream);

@@ -3,8 +3,9 @@
 //! Facts: kernel driver msm. An Adreno a6xx or a7xx gives user space the addresses from 4 GiB on, 4 GiB of them or, where the catalog
 //! says so, 16 GiB (`adreno_private_address_space_size`); earlier ones 16 MiB to 4 GiB, an a2xx 16 MiB to 272 MiB. Never: reading streams.
 
+use std::collections::BTreeMap;
 use std::io::Read;
-use unwedge_base::{Diagnostic, Generation};
+use unwedge_base::Generation;
 use unwedge_capture::rd::{RdReader, RdSectionKind};
 
 /// Unused bytes kept before and after each buffer, so that an overrun still faults.
@@ -17,8 +18,12 @@ const RANGE_BYTES: u64 = 16;
 /// The address space of a capture: what its buffers use, and what has been given since.
 #[derive(Clone, Debug, Default)]
 pub struct AddressSpace {
-    /// Start and end of what is used, sorted, apart from one another.
-    used: Vec<(u64, u64)>,
+    /// Start and end of what is used; apart from one another.
+    used: BTreeMap<u64, u64>,
+    /// Starts of what is given to the current set alone.
+    of_set: Vec<u64>,
+    /// By window, an end above which there was no room when it was last looked for.
+    ends: [Option<u64>; 2],
 }
 
 /// The addresses of a GPU's user space, best first.
@@ -31,68 +36,73 @@ fn windows(generation: Generation) -> &'static [(u64, u64)] {
 }
 
 impl AddressSpace {
-    /// What all buffers of a capture use. Returns with it what was lost of the capture.
-    pub fn scan(capture: impl Read) -> (AddressSpace, Vec<Diagnostic>) {
+    /// What all buffers of a capture use.
+    pub fn scan(capture: impl Read) -> AddressSpace {
         let mut reader = RdReader::new(capture).with_limit(RANGE_BYTES);
-        let mut ranges = Vec::new();
+        let mut space = AddressSpace::default();
         while let Some(section) = reader.next() {
             if section.kind == RdSectionKind::GpuAddr
                 && let Some(range) = section.range()
             {
-                ranges.push((range.iova, range.iova.saturating_add(range.size.into())));
-                // Captures name the same buffers in every set.
-                if ranges.len() >= 1 << 16 {
-                    ranges = merged(ranges);
-                }
+                space.mark_used(range.iova, range.size.into());
             }
         }
-        (AddressSpace { used: merged(ranges) }, Vec::new())
+        space
     }
 
     /// Nothing of this range is given.
     pub fn mark_used(&mut self, iova: u64, size: u64) {
-        let mut ranges = std::mem::take(&mut self.used);
-        ranges.push((iova, iova.saturating_add(size)));
-        self.used = merged(ranges);
+        let (mut start, mut end) = (iova, iova.saturating_add(size));
+        // Captures name the same buffers in every set.
+        while let Some((&before, &stop)) =
+            self.used.range(..=end).next_back().filter(|(_, stop)| **stop >= start)
+        {
+            self.used.remove(&before);
+            (start, end) = (start.min(before), end.max(stop));
+        }
+        self.used.insert(start, end);
     }
 
     /// Takes `size` bytes that nothing uses, as high as they are to be had; `None` when the GPU's addresses are used up.
     pub fn take(&mut self, generation: Generation, size: u64) -> Option<u64> {
         let size = size.max(1).checked_next_multiple_of(PAGE)?;
-        let iova = windows(generation).iter().find_map(|&window| self.highest(window, size))?;
-        self.mark_used(iova, size);
+        let windows = windows(generation).iter().zip(0..);
+        let iova = windows.filter_map(|(window, index)| self.highest(*window, index, size)).next()?;
+        self.used.insert(iova, iova + size);
         Some(iova)
     }
 
-    fn highest(&self, (low, high): (u64, u64), size: u64) -> Option<u64> {
+    /// The same until [`AddressSpace::end_set`].
+    pub fn take_for_set(&mut self, generation: Generation, size: u64) -> Option<u64> {
+        let iova = self.take(generation, size)?;
+        self.of_set.push(iova);
+        Some(iova)
+    }
+
+    /// What was given to a set alone is free again.
+    pub fn end_set(&mut self) {
+        for iova in self.of_set.drain(..) {
+            self.used.remove(&iova);
+        }
+    }
+
+    /// Room below what is used of a window, with a guard on each side.
+    fn highest(&mut self, (low, high): (u64, u64), window: usize, size: u64) -> Option<u64> {
         let needed = size.checked_add(2 * GUARD)?;
-        let mut end = high;
-        for &(start, stop) in self.used.iter().rev() {
-            if stop < end && end.saturating_sub(stop.max(low)) >= needed {
+        let mut end = self.ends.get(window).copied().flatten().unwrap_or(high);
+        let below = self.used.range(..end).rev();
+        for (&start, &stop) in below {
+            if stop < end && end - stop.max(low).min(end) >= needed {
                 break;
             }
             end = end.min(start);
         }
-        let iova = end.checked_sub(size + GUARD)? & !(PAGE - 1);
-        (iova >= low.checked_add(GUARD)? && !self.overlaps(iova - GUARD, size + GUARD)).then_some(iova)
-    }
-
-    fn overlaps(&self, iova: u64, size: u64) -> bool {
-        let after = self.used.partition_point(|&(start, _)| start < iova.saturating_add(size));
-        after.checked_sub(1).and_then(|index| self.used.get(index)).is_some_and(|&(_, stop)| stop > iova)
-    }
-}
-
-fn merged(mut ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
-    ranges.sort_unstable();
-    let mut out: Vec<(u64, u64)> = Vec::new();
-    for (start, stop) in ranges {
-        match out.last_mut() {
-            Some(last) if start <= last.1 => last.1 = last.1.max(stop),
-            _ => out.push((start, stop)),
+        if end.checked_sub(low)? < needed {
+            return None;
         }
+        *self.ends.get_mut(window)? = Some(end);
+        Some((end - GUARD - size) & !(PAGE - 1)).filter(|iova| *iova >= low + GUARD)
     }
-    out
 }
 
 #[cfg(test)]
@@ -105,7 +115,7 @@ mod tests {
         space.mark_used(0x1_0000_0000, 0xff00_0000);
         space.mark_used(0x1_fff0_0000, 0x1000);
         let mut given = Vec::new();
-        while let Some(iova) = space.take(Generation::A6xx, 0x40_0000_00) {
+        while let Some(iova) = space.take(Generation::A6xx, 0x4000_0000) {
             given.push(iova);
         }
         assert!(!given.is_empty());
@@ -129,5 +139,19 @@ mod tests {
         let iova = space.take(Generation::A4xx, 0x2000).unwrap();
         assert!(iova > 0x1000_0000 && iova + 0x2000 < 0x1010_0000, "{iova:#x}");
         assert_eq!(space.take(Generation::A4xx, 0x10_0000), None);
+    }
+
+    #[test]
+    fn what_a_set_was_given_the_next_one_is_given_again() {
+        let mut space = AddressSpace::default();
+        let kept = space.take(Generation::A6xx, 0x1000).unwrap();
+        let first = space.take_for_set(Generation::A6xx, 0x5000).unwrap();
+        assert!(first + 0x5000 + GUARD <= kept);
+        space.end_set();
+        assert_eq!(space.take_for_set(Generation::A6xx, 0x5000), Some(first));
+        let more = space.take(Generation::A6xx, 0x1000).unwrap();
+        space.end_set();
+        let again = space.take_for_set(Generation::A6xx, 0x5000).unwrap();
+        assert!(again != more && again != kept);
     }
 }

@@ -17,7 +17,7 @@ pub fn edited(
     db: &Db,
 ) -> Result<(Vec<u8>, Rewritten), RewriteError> {
     let mut out = Vec::new();
-    let result = rewrite(bytes, AddressSpace::scan(bytes).0, editor, db, LIMIT, &mut out)?;
+    let result = rewrite(bytes, AddressSpace::scan(bytes), editor, db, LIMIT, &mut out)?;
     Ok((out, result))
 }
 

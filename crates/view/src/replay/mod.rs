@@ -18,6 +18,7 @@ mod spec;
 mod step;
 mod target;
 mod trace;
+mod verdict;
 mod watches;
 
 pub use compare::DifferingBuffer;
@@ -36,6 +37,7 @@ pub use spec::{ImageFile, MemoryDump};
 pub use step::{StepUnit, Stepper};
 pub use target::TargetChoice;
 pub use trace::PacketTrace;
+pub use verdict::hang_signature;
 pub use watches::FramePicture;
 
 use crate::Style;

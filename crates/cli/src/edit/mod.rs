@@ -1,0 +1,163 @@
+//! `unwedge edit`: writes an instrumented capture. Never: what is inserted, which `edit::instrument` knows.
+
+pub mod bisect;
+pub mod reduce;
+
+use crate::args::{Edit, Global};
+use crate::database;
+use crate::dump;
+use crate::failure::{Failure, Outcome, complain};
+use crate::packed::Packed;
+use crate::progress::Progress;
+use std::fs;
+use std::io::{self, Cursor, Read};
+use std::path::{Path, PathBuf};
+use unwedge::base::{Diagnostic, Severity};
+use unwedge::edit::instrument::{Instrumentation, Instrumenter, MemoryCopy, ShaderReplacement, Stomp};
+use unwedge::edit::rewrite::{AddressSpace, RewriteError, Rewritten, rewrite};
+use unwedge_view::CaptureStream;
+use unwedge_view::plural::counted;
+
+/// A capture that is read several times.
+pub enum CaptureFile {
+    /// Opened each time.
+    File(PathBuf),
+    /// Held, as standard input can be read once only.
+    Held(Vec<u8>),
+}
+
+impl CaptureFile {
+    /// A file, or standard input for `-`, that must be a capture.
+    ///
+    /// # Errors
+    /// When it cannot be opened, or is not a capture.
+    pub fn new(file: &Path, max_size: u64) -> Result<CaptureFile, Failure> {
+        if file.as_os_str() != "-" {
+            return Ok(CaptureFile::File(file.to_owned()));
+        }
+        let mut bytes = Vec::new();
+        let mut stream = dump::open_capture(file)?.take(max_size);
+        stream.read_to_end(&mut bytes)?;
+        Ok(CaptureFile::Held(bytes))
+    }
+
+    /// Its bytes from the beginning.
+    ///
+    /// # Errors
+    /// When it cannot be opened, or is not a capture.
+    pub fn open(&self) -> Result<Box<dyn Read + '_>, Failure> {
+        Ok(match self {
+            CaptureFile::File(file) => {
+                let stream = dump::open_capture(file)?;
+                let what = format!("reading {}", stream.name);
+                Box::new(Progress::new(stream, what))
+            }
+            CaptureFile::Held(bytes) => Box::new(Cursor::new(bytes)),
+        })
+    }
+}
+
+/// A rewrite that failed.
+pub fn failed(name: &str, error: RewriteError) -> Failure {
+    match error {
+        RewriteError::Io(e) => Failure::Write("the edited capture".to_owned(), e),
+        other => Failure::Unusable(format!("{name}: {other}")),
+    }
+}
+
+/// What is asked for, with the shaders' assembly read.
+///
+/// # Errors
+/// A file that cannot be read.
+pub fn options(args: &Edit) -> Result<Instrumentation, Failure> {
+    let stomp = args.stomp.clone().map(|range| Stomp {
+        range,
+        inverse: args.inverse,
+        points: args.stomp_at.iter().map(|&at| at.into()).collect(),
+        first: None,
+    });
+    let shader = |shader: &crate::args::ShaderFileAt| {
+        let name = shader.file.display().to_string();
+        let read = |e: io::Error| Failure::Unusable(format!("{name}: {e}"));
+        let source = fs::read_to_string(&shader.file).map_err(read)?;
+        Ok(ShaderReplacement { iova: shader.iova, name: name.clone(), source })
+    };
+    let shaders = args.shader.iter().map(shader).collect::<Result<Vec<_>, Failure>>()?;
+    Ok(Instrumentation {
+        stomp,
+        flush_all: args.flush_all,
+        nop: args.nop.clone(),
+        crash_at: args.crash_at,
+        wait_every: args.wfi_every,
+        shaders,
+        dumps: args.dump_after.clone(),
+    })
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// [`Failure`] for a capture that cannot be read, an edit that is not possible, and results that cannot be written.
+pub fn run(args: &Edit, global: &Global) -> Result<Outcome, Failure> {
+    let db = database::load(global)?;
+    let options = options(args)?;
+    let capture = CaptureFile::new(&args.file, global.max_size)?;
+    let name = args.file.display().to_string();
+    let space = AddressSpace::scan(capture.open()?);
+    let mut packed = Packed::create(args.to.output.as_deref(), args.to.compress, &[&args.file])?;
+    let mut editor = Instrumenter::new(&options);
+    let result = rewrite(capture.open()?, space, &mut editor, &db, global.max_size, &mut packed);
+    let Rewritten { edited, moved, added, mut diagnostics, .. } = result.map_err(|e| failed(&name, e))?;
+    missing(&options, &editor, &mut diagnostics);
+    packed.commit()?;
+    complain!(
+        "{name}: {}, {} moved, {} added",
+        counted(edited, "packet edited", "packets edited"),
+        counted(moved, "stream", "streams"),
+        counted(added, "buffer", "buffers")
+    );
+    for (shader, (sets, place)) in options.shaders.iter().zip(editor.replaced()) {
+        if let Some(place) = place {
+            let sets = counted(*sets, "set of buffers", "sets of buffers");
+            complain!("{name}: shader {:#x} is at {place:#x}, in {sets}", shader.iova);
+        }
+    }
+    let file = args.to.output.as_deref().map_or_else(|| "FILE".to_owned(), |file| file.display().to_string());
+    for MemoryCopy { work, name: what, from, to, size, set } in editor.copies() {
+        complain!(
+            "{name}: after {work}, {what} ({from:#x}, {size} bytes) is copied: \
+            unwedge replay --dump-mem {set}@{to:#x}:{size}={what}.bin {file}"
+        );
+    }
+    for note in diagnostics.iter().filter(|d| d.severity == Severity::Note) {
+        complain!("{name}: {note}");
+    }
+    Ok(Outcome::of(&name, &diagnostics))
+}
+
+/// What was asked for, and the capture does not have.
+fn missing(options: &Instrumentation, editor: &Instrumenter<'_>, diagnostics: &mut Vec<Diagnostic>) {
+    let works = counted(
+        editor.works().into(),
+        "draw, dispatch, blit or event",
+        "draws, dispatches, blits and events",
+    );
+    let mut lose = |message: String| diagnostics.push(Diagnostic::loss(None, message));
+    let absent = |work: &u32| *work >= editor.works();
+    if let Some(work) = options.crash_at.filter(absent) {
+        lose(format!("--crash-at {work}: the capture has {works}"));
+    }
+    for dump in options.dumps.iter().filter(|dump| absent(&dump.work)) {
+        lose(format!("--dump-after {}: the capture has {works}", dump.work));
+    }
+    for work in editor.in_gmem() {
+        lose(format!(
+            "--dump-after {work}: its attachments are in GMEM, not in memory; `unwedge replay --image draw={work}:mrt0=FILE` shows them"
+        ));
+    }
+    for (shader, (sets, _)) in options.shaders.iter().zip(editor.replaced()) {
+        if *sets == 0 {
+            lose(format!("--shader {:#x}: nothing names a shader there", shader.iova));
+        }
+    }
+}
