@@ -44,11 +44,15 @@ struct Session {
 
 impl Session {
     fn start(arguments: &[&str], (columns, rows): (u16, u16)) -> Session {
-        let size = PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 };
-        let pair = native_pty_system().openpty(size).expect("a pseudo terminal");
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_unwedge"));
         command.arg("tui");
         command.args(arguments);
+        Session::run(command, (columns, rows))
+    }
+
+    fn run(mut command: CommandBuilder, (columns, rows): (u16, u16)) -> Session {
+        let size = PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 };
+        let pair = native_pty_system().openpty(size).expect("a pseudo terminal");
         command.env("TERM", "xterm-256color");
         command.env_remove("NO_COLOR");
         let child = pair.slave.spawn_command(command).expect("the program");
@@ -228,6 +232,21 @@ fn a_capture_of_100_mb_opens_at_once_and_stays_below_200_mb() {
         session.keys("Q");
         assert_eq!(session.end().0, 0);
     }
+}
+
+/// The file comes from a pipe, keys from the terminal.
+#[test]
+fn standard_input_is_browsed() {
+    let capture = Scratch::new("piped.rd", &rd::capture(630, 3));
+    let mut command = CommandBuilder::new("sh");
+    let line = "cat \"$1\" | \"$0\" tui -";
+    command.args(["-c", line, env!("CARGO_BIN_EXE_unwedge"), path(&capture.0)]);
+    let mut session = Session::run(command, (100, 30));
+    session.expect("submit 2 of synthetic");
+    session.keys("q");
+    let (status, written) = session.end();
+    assert_eq!(status, 0);
+    assert_restored(&written);
 }
 
 #[test]

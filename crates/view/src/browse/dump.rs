@@ -350,6 +350,13 @@ impl Document for DumpDocument<'_> {
         if let Some((case, _)) = self.explained.as_ref().and_then(|explained| explained.case.as_ref()) {
             listed.extend(shaders::loaded(sink, &|iova, most| words_at(&case.memory, iova, most)));
         }
+        if let Some(dump) = IntelDump::of(self.dump) {
+            let limit = crate::intel::memory_limit(dump.bytes(), self.max_size);
+            listed.extend(shaders::of_intel(dump, limit));
+        }
+        if let Some(explained) = &self.explained {
+            shaders::mark(&mut listed, &explained.report);
+        }
         let entries = listed.iter().map(|shader| shader.entry.clone()).collect();
         self.shaders = Some(listed);
         entries
