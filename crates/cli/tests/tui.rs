@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 use unwedge::base::Generation;
 use unwedge_testkit::devcore::DevcoreBuilder;
-use unwedge_testkit::{pack, rd};
+use unwedge_testkit::{pack, pm4, rd};
 
 /// A machine under load is slow.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -44,11 +44,15 @@ struct Session {
 
 impl Session {
     fn start(arguments: &[&str], (columns, rows): (u16, u16)) -> Session {
-        let size = PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 };
-        let pair = native_pty_system().openpty(size).expect("a pseudo terminal");
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_unwedge"));
         command.arg("tui");
         command.args(arguments);
+        Session::run(command, (columns, rows))
+    }
+
+    fn run(mut command: CommandBuilder, (columns, rows): (u16, u16)) -> Session {
+        let size = PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 };
+        let pair = native_pty_system().openpty(size).expect("a pseudo terminal");
         command.env("TERM", "xterm-256color");
         command.env_remove("NO_COLOR");
         let child = pair.slave.spawn_command(command).expect("the program");
@@ -170,10 +174,76 @@ fn a_compressed_capture_is_indexed_while_it_is_looked_at() {
     let capture = Scratch::new("capture.rd.gz", &pack::gzip(&rd::capture(630, 40)));
     let mut session = Session::start(&[path(&capture.0)], (100, 30));
     session.expect("submit 7 of synthetic");
-    session.expect("40 submits ");
-    session.keys("\r");
+    session.keys("6");
+    session.expect("(40 submits)");
+    session.keys("2\r");
     session.expect("IB2 at 0x10000000");
     session.keys("Q");
+    let (status, written) = session.end();
+    assert_eq!(status, 0);
+    assert_restored(&written);
+}
+
+/// A capture of 100 MB: submits with buffers that are not zero.
+fn large_capture() -> Vec<u8> {
+    const SUBMITS: u32 = 16;
+    const DWORDS: usize = 100_000_000 / 4 / SUBMITS as usize;
+    let mut capture = rd::CaptureBuilder::new(630, "synthetic\0");
+    for submit in 0..SUBMITS {
+        let frame = pm4::pkt4(0x8010, &[submit, 2, 3]).repeat(2000);
+        let stream = pm4::indirect_buffer(0x1000_0000, frame.len() as u32).repeat(4);
+        let noise: Vec<u32> = (1..=DWORDS as u32).map(|i| i.wrapping_mul(0x9e37_79b9) | 1).collect();
+        capture =
+            capture.buffer(0x1000_0000, &frame).buffer(0x2000_0000, &stream).buffer(0x4000_0000, &noise);
+        capture = capture.submit(0x2000_0000, stream.len() as u32);
+    }
+    capture.bytes()
+}
+
+/// The most memory that a process has had, in bytes.
+fn peak_memory(pid: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().trim_end_matches("kB").trim().parse::<u64>().ok().map(|kilobytes| 1024 * kilobytes)
+}
+
+#[test]
+fn a_capture_of_100_mb_opens_at_once_and_stays_below_200_mb() {
+    for packed in [false, true] {
+        let bytes = large_capture();
+        let stored = if packed { pack::gzip(&bytes) } else { bytes };
+        let capture = Scratch::new(if packed { "large.rd.gz" } else { "large.rd" }, &stored);
+        drop(stored);
+        let start = Instant::now();
+        let mut session = Session::start(&[path(&capture.0)], (80, 24));
+        session.expect("submit 0 of synthetic");
+        let opened = start.elapsed();
+        session.keys("6");
+        session.expect("(16 submits)");
+        session.keys("2G\r");
+        session.expect("IB2 at 0x10000000");
+        session.keys("4G\r");
+        session.expect("as bytes");
+        let peak = session.child.process_id().and_then(peak_memory);
+        println!("packed {packed}: the first screen after {opened:?}, at most {peak:?} bytes of memory");
+        // What is measured is a build without optimization, on a machine under load.
+        assert!(opened < Duration::from_secs(10), "{opened:?}");
+        assert!(peak.is_none_or(|peak| peak < 200_000_000), "{peak:?}");
+        session.keys("Q");
+        assert_eq!(session.end().0, 0);
+    }
+}
+
+/// The file comes from a pipe, keys from the terminal.
+#[test]
+fn standard_input_is_browsed() {
+    let capture = Scratch::new("piped.rd", &rd::capture(630, 3));
+    let mut command = CommandBuilder::new("sh");
+    let line = "cat \"$1\" | \"$0\" tui -";
+    command.args(["-c", line, env!("CARGO_BIN_EXE_unwedge"), path(&capture.0)]);
+    let mut session = Session::run(command, (100, 30));
+    session.expect("submit 2 of synthetic");
+    session.keys("q");
     let (status, written) = session.end();
     assert_eq!(status, 0);
     assert_restored(&written);

@@ -206,7 +206,12 @@ impl<'d> App<'d> {
         match view {
             View::Verdict => Some(Lines::Rows(self.document.verdict())),
             View::File => Some(Lines::Rows(self.document.summary())),
-            View::Streams => Some(Lines::Streams(self.document.streams())),
+            View::Streams => {
+                let streams = self.document.streams();
+                // Of a file without streams, or a capture that is still read, what is known of it.
+                let rows = streams.is_empty() && !self.document.has_verdict();
+                Some(if rows { Lines::Rows(self.document.summary()) } else { Lines::Streams(streams) })
+            }
             View::Registers | View::Buffers | View::Shaders | View::Differences => None,
         }
     }

@@ -6,13 +6,22 @@ use std::path::PathBuf;
 use unwedge_testkit::{amdgpu, bundle, captures, contexts, data, devcore, hangs, i915, rd, xe};
 use unwedge_tui::{App, Key};
 
-/// A file of each kind that the test kit makes.
+/// Files of one kind in the short form.
+const OF_KIND: usize = 6;
+
+/// Everything is asked for.
+fn is_long() -> bool {
+    std::env::var_os("UNWEDGE_ALL").is_some()
+}
+
+/// Files of each kind that the test kit makes.
 pub fn of_testkit() -> Vec<(String, Vec<u8>)> {
     let mut files: Vec<(String, Vec<u8>)> = Vec::new();
-    files.extend(devcore::variety());
-    files.extend(i915::variety());
-    files.extend(xe::variety());
-    files.extend(amdgpu::texts());
+    for variety in [devcore::variety(), i915::variety(), xe::variety(), amdgpu::texts()] {
+        // All of them with UNWEDGE_ALL; else some of each kind.
+        let step = if is_long() { 1 } else { variety.len().div_ceil(OF_KIND).max(1) };
+        files.extend(variety.into_iter().step_by(step));
+    }
     files.extend(
         captures::variety().into_iter().enumerate().map(|(i, bytes)| (format!("capture {i}"), bytes)),
     );
@@ -29,6 +38,10 @@ pub fn of_testkit() -> Vec<(String, Vec<u8>)> {
     files
 }
 
+const ALL_KEYS: [&str; 14] =
+    ["jj", "G", "k", "g", " ", "b", "/0\n", "nN", "><", "\n", "j\n", "+G", "-g", "f\x08"];
+const FEW_KEYS: [&str; 4] = ["G", "g ", "\n", "\x08"];
+
 /// Looks at everything.
 fn tour(driver: &mut Driver<'_>, name: &str, size: (u16, u16)) {
     for view in '1'..='6' {
@@ -38,9 +51,11 @@ fn tour(driver: &mut Driver<'_>, name: &str, size: (u16, u16)) {
         let begins: String = name.chars().take(8).collect();
         assert!(screen[0].starts_with(&begins), "{name}, view {view}: {}", screen[0]);
         assert!(screen[2..].iter().any(|row| !row.is_empty()), "{name}: view {view} is empty");
-        for keys in
-            ["jjj", "G", "k", "g", "  ", "b", "/0\n", "nN", ">>", "<<", "\n", "jj\n", "+G", "-g", "f", "\x08"]
-        {
+        let keys: &[&str] = match size == SIZES[0] {
+            true => &ALL_KEYS,
+            false => &FEW_KEYS,
+        };
+        for keys in keys {
             driver.keys(keys);
             let status = driver.status();
             let (line, lines) =
@@ -88,7 +103,7 @@ fn the_verdict_of_every_hang_of_the_test_kit_has_its_cause_and_its_stop() {
 
 /// Files of the data: of each folder a few of each ending, so that every kind is among them.
 fn of_data() -> Vec<PathBuf> {
-    let most = if std::env::var_os("UNWEDGE_ALL").is_some() { usize::MAX } else { 1 };
+    let most = if is_long() { usize::MAX } else { 1 };
     let (mut folders, mut files) = (vec![data::root()], Vec::new());
     while let Some(folder) = folders.pop() {
         let Ok(entries) = folder.read_dir() else { continue };

@@ -37,7 +37,11 @@ pub struct DumpDocument<'d> {
     max_size: u64,
     summary: String,
     explained: Option<Explained<'d>>,
-    shaders: Vec<ListedShader>,
+    streams: Option<Vec<StreamEntry>>,
+    shaders: Option<Vec<ListedShader>>,
+    /// Registers of the contexts of Intel.
+    contexts: Option<Vec<RegisterGroup>>,
+    set: Option<CodeSet>,
 }
 
 /// What the post-mortem found.
@@ -67,7 +71,10 @@ impl<'d> DumpDocument<'d> {
             max_size,
             summary,
             explained: None,
-            shaders: Vec::new(),
+            streams: None,
+            shaders: None,
+            contexts: None,
+            set: None,
         }
     }
 
@@ -75,6 +82,7 @@ impl<'d> DumpDocument<'d> {
         if self.explained.is_none() {
             let explained = self.explain();
             self.explained = Some(explained);
+            self.set = self.shader_set();
         }
         self.explained.get_or_insert_with(|| Explained {
             report: Report::default(),
@@ -82,6 +90,20 @@ impl<'d> DumpDocument<'d> {
             facts: DumpFacts::default(),
             stop: None,
         })
+    }
+
+    /// The instruction set of its shaders.
+    fn shader_set(&self) -> Option<CodeSet> {
+        match self.dump {
+            Dump::Msm(msm) => crate::device::generation(msm).filter(|of| of.number() >= 3).map(CodeSet::Ir3),
+            Dump::I915(_) | Dump::Xe(_) => {
+                IntelDump::of(self.dump).and_then(|dump| dump.graphics().eu_platform()).map(CodeSet::Eu)
+            }
+            Dump::Amdgpu(_) | Dump::Radv(_) | Dump::Umr(_) => {
+                let found = amd::shaders(self.dump, &self.tables.amd);
+                found.and_then(|found| found.gpu).map(CodeSet::Amd)
+            }
+        }
     }
 
     fn explain(&self) -> Explained<'d> {
@@ -213,6 +235,9 @@ impl Document for DumpDocument<'_> {
     }
 
     fn streams(&mut self) -> Vec<StreamEntry> {
+        if let Some(known) = &self.streams {
+            return known.clone();
+        }
         let stop = self.stop().map(|(stream, _)| stream);
         let mut entries = Vec::new();
         self.streams_with(|streams, _| {
@@ -224,6 +249,7 @@ impl Document for DumpDocument<'_> {
                 true
             });
         });
+        self.streams = Some(entries.clone());
         entries
     }
 
@@ -267,9 +293,11 @@ impl Document for DumpDocument<'_> {
             };
             RegisterGroup { name: table.name.clone(), rows: table.rows.iter().map(row).collect() }
         }));
-        if let Some(dump) = IntelDump::of(self.dump) {
-            groups.extend(contexts(&Contexts::of_dump(dump, self.max_size)));
+        if self.contexts.is_none() {
+            let dump = IntelDump::of(self.dump);
+            self.contexts = dump.map(|dump| contexts(&Contexts::of_dump(dump, self.max_size)));
         }
+        groups.extend(self.contexts.iter().flatten().cloned());
         groups
     }
 
@@ -305,6 +333,9 @@ impl Document for DumpDocument<'_> {
     }
 
     fn shaders(&mut self, _: Option<u32>) -> Vec<ShaderEntry> {
+        if let Some(listed) = &self.shaders {
+            return listed.iter().map(|shader| shader.entry.clone()).collect();
+        }
         let mut listed = shaders::of_report(&self.explained().report);
         listed.extend(shaders::of_amd(self.dump, &self.tables.amd));
         let mut sink = ShaderSink { generation: Generation::A6xx, shaders: BTreeMap::new() };
@@ -319,25 +350,25 @@ impl Document for DumpDocument<'_> {
         if let Some((case, _)) = self.explained.as_ref().and_then(|explained| explained.case.as_ref()) {
             listed.extend(shaders::loaded(sink, &|iova, most| words_at(&case.memory, iova, most)));
         }
-        self.shaders = listed;
-        self.shaders.iter().map(|shader| shader.entry.clone()).collect()
+        if let Some(dump) = IntelDump::of(self.dump) {
+            let limit = crate::intel::memory_limit(dump.bytes(), self.max_size);
+            listed.extend(shaders::of_intel(dump, limit));
+        }
+        if let Some(explained) = &self.explained {
+            shaders::mark(&mut listed, &explained.report);
+        }
+        let entries = listed.iter().map(|shader| shader.entry.clone()).collect();
+        self.shaders = Some(listed);
+        entries
     }
 
     fn code(&mut self, shader: usize) -> Vec<Row> {
-        self.shaders.get(shader).map(ListedShader::rows).unwrap_or_default()
+        let listed = self.shaders.as_ref().and_then(|listed| listed.get(shader));
+        listed.map(ListedShader::rows).unwrap_or_default()
     }
 
     fn code_set(&self) -> Option<CodeSet> {
-        match self.dump {
-            Dump::Msm(msm) => crate::device::generation(msm).filter(|of| of.number() >= 3).map(CodeSet::Ir3),
-            Dump::I915(_) | Dump::Xe(_) => {
-                IntelDump::of(self.dump).and_then(|dump| dump.graphics().eu_platform()).map(CodeSet::Eu)
-            }
-            Dump::Amdgpu(_) | Dump::Radv(_) | Dump::Umr(_) => {
-                let found = amd::shaders(self.dump, &self.tables.amd);
-                found.and_then(|found| found.gpu).map(CodeSet::Amd)
-            }
-        }
+        self.set
     }
 }
 

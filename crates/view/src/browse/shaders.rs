@@ -6,17 +6,24 @@ use super::code::CODE_BYTES;
 use super::{CodeSet, Row, RowLook, ShaderEntry};
 use crate::asm::amd_shaders;
 use crate::asm::shaders::{LoadedShader, ShaderSink, stage_name};
+use crate::intel::IntelDump;
+use crate::intel::streams::Unpacked;
 use crate::plural::counted;
 use crate::streams::Walkable;
 use crate::words;
+use std::collections::BTreeMap;
 use unwedge_base::Generation;
 use unwedge_capture::Dump;
 use unwedge_hw::Db;
+use unwedge_isa::eu::program;
 use unwedge_postmortem::amd::shaders as amd_of;
-use unwedge_postmortem::{CodeExcerpt, Report};
+use unwedge_postmortem::{CodeExcerpt, Fact, Report};
+use unwedge_stream::intel::references::{Reference, ReferenceTarget, ReferenceWalk, Referenced};
 
 /// Shaders of a list.
 const MOST: usize = 4096;
+/// Bytes of all kernels of a dump of Intel.
+const KERNELS: usize = 8 << 20;
 
 /// A shader that is listed, with what its code is made from.
 pub(super) struct ListedShader {
@@ -132,4 +139,104 @@ pub(super) fn of_amd(dump: &Dump<'_>, db: &Db) -> Vec<ListedShader> {
         ListedShader { entry: ShaderEntry { title, marked }, source }
     };
     found.shaders.into_iter().take(MOST).map(listed).collect()
+}
+
+/// The kernels that the commands of a dump of Intel point to.
+pub(super) fn of_intel(dump: IntelDump<'_, '_>, limit: usize) -> Vec<ListedShader> {
+    let Some(mut unpacked) = Unpacked::of(dump, limit) else { return Vec::new() };
+    let mut kernels = IntelKernels { found: BTreeMap::new(), left: KERNELS };
+    for engine in 0..dump.engines().len() {
+        // The visitor fails never.
+        let _ = unpacked.each(engine, &mut |stream| {
+            let mut walk = ReferenceWalk::new(stream.decoder.gpu, stream.spaces);
+            for event in stream.events() {
+                for reference in walk.see(&event) {
+                    kernels.see(&walk, &reference, stream.eu);
+                }
+            }
+            Ok(())
+        });
+    }
+    kernels.found.into_values().collect()
+}
+
+/// Kernels by their addresses.
+struct IntelKernels {
+    found: BTreeMap<u64, ListedShader>,
+    /// Bytes that may still be kept.
+    left: usize,
+}
+
+impl IntelKernels {
+    fn see(
+        &mut self,
+        walk: &ReferenceWalk<'_>,
+        reference: &Reference,
+        eu: Option<unwedge_isa::eu::Platform>,
+    ) {
+        match walk.resolve(reference) {
+            Referenced::Kernel(words) => self.kernel(reference, Some(words), eu),
+            Referenced::Absent => self.kernel(reference, None, eu),
+            Referenced::States(states) => {
+                // The descriptors of compute work name its kernels.
+                for inner in states.iter().flat_map(|state| walk.of_state(state)) {
+                    match walk.resolve(&inner) {
+                        Referenced::Kernel(words) => self.kernel(&inner, Some(words), eu),
+                        Referenced::Absent => self.kernel(&inner, None, eu),
+                        _ => {}
+                    }
+                }
+            }
+            Referenced::Unknown | Referenced::Table(..) | Referenced::Held => {}
+        }
+    }
+
+    fn kernel(
+        &mut self,
+        reference: &Reference,
+        words: Option<&[u32]>,
+        eu: Option<unwedge_isa::eu::Platform>,
+    ) {
+        let (ReferenceTarget::Kernel { stage, .. }, Some(address)) = (reference.target, reference.address)
+        else {
+            return;
+        };
+        if self.found.contains_key(&address) || self.found.len() >= MOST || self.left == 0 {
+            return;
+        }
+        let (size, source) = match (words, eu) {
+            (None, _) => {
+                let why = "the dump does not hold the code".to_owned();
+                ("not in the dump".to_owned(), ShaderSource::Missing(why))
+            }
+            (Some(_), None) => {
+                let why = "the instruction set of this GPU is not known".to_owned();
+                (String::new(), ShaderSource::Missing(why))
+            }
+            (Some(words), Some(platform)) => {
+                let (bytes, extent) = program::kernel_in(platform, words, CODE_BYTES.min(self.left));
+                self.left = self.left.saturating_sub(extent.length.max(1));
+                let words = bytes.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+                let size = counted(extent.length as u64, "byte", "bytes").to_string();
+                (size, ShaderSource::Words { words, address, set: CodeSet::Eu(platform) })
+            }
+        };
+        let title = format!("{:16}  {address:#018x}  {size}", stage.name());
+        self.found.insert(address, ListedShader { entry: ShaderEntry { title, marked: false }, source });
+    }
+}
+
+/// Marks the instructions that evidence of a report is about, and their shaders.
+pub(super) fn mark(listed: &mut [ListedShader], report: &Report) {
+    let evidence = report.findings.iter().flat_map(|finding| &finding.evidence);
+    let marked = evidence
+        .filter(|evidence| matches!(&evidence.fact, Fact::Code { place, .. } if place.flag("marked")));
+    for iova in marked.filter_map(|evidence| evidence.iova) {
+        for shader in &mut *listed {
+            if let ShaderSource::Words { words, address, .. } = &shader.source {
+                let offset = iova.checked_sub(*address);
+                shader.entry.marked |= offset.is_some_and(|offset| offset / 4 < words.len() as u64);
+            }
+        }
+    }
 }
