@@ -61,6 +61,11 @@ fn replay(capture: &str, target: &str, more: &[&str], input: &[u8]) -> (Option<i
     outcome_of(&program::run(&mut command, input))
 }
 
+/// The breadcrumbs of so many submits of a test capture: 32 draws, each with two, in a stream that is executed four times.
+fn expected(submits: u32) -> Vec<u32> {
+    (0..submits).flat_map(|submit| (0..4).flat_map(move |_| 64 * submit + 1..=64 * submit + 64)).collect()
+}
+
 /// The breadcrumbs that a listener printed.
 fn received(out: &str) -> Vec<u32> {
     let numbers = out.lines().filter_map(|line| line.split_once(':')?.0.parse().ok());
@@ -78,28 +83,19 @@ fn every_breadcrumb_of_a_replay_comes_with_its_packet() {
     let plain = program::outcome(&["replay", &capture], b"");
     assert_eq!(plain.0, Some(0));
     let out = listener.output();
-    let numbers = received(&out);
-    assert!(!numbers.is_empty() && numbers == (1..=numbers.len() as u32).collect::<Vec<_>>(), "{out}");
+    assert_eq!(received(&out), expected(2), "{out}");
     assert!(
         out.contains("1:0\tbefore CP_") && out.contains("\tafter CP_") && out.contains(", submit 1"),
         "{out}"
     );
-    assert!(out.contains(&format!("last breadcrumb {}, 1 hit: after CP_", numbers.len())), "{out}");
+    assert!(out.contains("1:3\tbefore CP_") && out.contains("executed again"), "{out}");
+    assert!(out.contains("last breadcrumb 128, 4 hits: after CP_"), "{out}");
 }
 
 #[test]
 fn the_gpu_stops_at_the_breakpoint_until_it_is_acknowledged() {
     let folder = Folder::of(&[("a.rd", rd::capture(GPU, 2))]);
     let capture = folder.path("a.rd");
-    let listener = Listener::start(&[]);
-    let all = {
-        let (code, ..) = replay(&capture, &format!("127.0.0.1:{},break=-1:0", listener.port), &[], b"");
-        assert_eq!(code, Some(0));
-        thread::sleep(Duration::from_millis(300));
-        received(&listener.interrupt())
-    };
-    let count = all.len() as u32;
-    assert!(count >= 4);
     let target =
         |listener: &Listener, at: u32, hits: u32| format!("127.0.0.1:{},break={at}:{hits}", listener.port);
     // It waits as long as nobody answers.
@@ -112,14 +108,15 @@ fn the_gpu_stops_at_the_breakpoint_until_it_is_acknowledged() {
     assert!(waiting.try_wait().unwrap().is_none(), "it stands at the breakpoint");
     let mut answers = waiting.stdin.take().unwrap();
     answers.write_all("no\n".as_bytes()).unwrap();
-    answers.write_all("y\n".repeat(count as usize).as_bytes()).unwrap();
+    answers.write_all("y\n".repeat(1000).as_bytes()).unwrap();
     drop(answers);
     let (code, _, errors) = outcome_of(&waiting.wait_with_output().unwrap());
     assert_eq!(code, Some(0), "{errors}");
     assert!(errors.contains("GPU is on breadcrumb 2, continue?"), "{errors}");
     thread::sleep(Duration::from_millis(300));
     // Breadcrumbs before the breakpoint are not sent.
-    assert_eq!(received(&listener.interrupt()), (2..=count).collect::<Vec<_>>());
+    let from_two: Vec<u32> = expected(2).into_iter().filter(|number| *number >= 2).collect();
+    assert_eq!(received(&listener.interrupt()), from_two);
     // Without an answer the replay ends there.
     let listener = Listener::start(&[]);
     let (code, out, _) = replay(&capture, &target(&listener, 3, 0), &[], b"q\n");
@@ -127,9 +124,15 @@ fn the_gpu_stops_at_the_breakpoint_until_it_is_acknowledged() {
     assert!(out.contains("left"), "{out}");
     thread::sleep(Duration::from_millis(300));
     assert_eq!(received(&listener.interrupt()), [3]);
-    // One more pass than there is.
+    // In the third pass.
     let listener = Listener::start(&[]);
-    let (code, _, errors) = replay(&capture, &target(&listener, count, 1), &[], b"");
+    let (code, _, errors) = replay(&capture, &target(&listener, 127, 2), &[], b"");
+    assert!(code == Some(0) && errors.contains("breadcrumb 127"), "{errors}");
+    thread::sleep(Duration::from_millis(300));
+    assert_eq!(received(&listener.interrupt()), [127, 128, 127, 128, 127]);
+    // In a pass that there is not.
+    let listener = Listener::start(&[]);
+    let (code, _, errors) = replay(&capture, &target(&listener, 127, 4), &[], b"");
     assert_eq!((code, errors.as_str()), (Some(0), ""));
 }
 
@@ -146,6 +149,32 @@ fn a_program_acknowledges_too() {
     assert_eq!((code, errors.as_str()), (Some(0), ""));
     assert!(out.contains("left"), "{out}");
     assert_eq!(std::fs::read_to_string(folder.path("asked")).unwrap(), "2\n3\n4\n");
+}
+
+#[test]
+fn the_last_breadcrumb_of_a_hang_is_before_the_packet_that_hangs() {
+    let folder = Folder::of(&[("a.rd", rd::capture(GPU, 3))]);
+    let (capture, edited, crash) = (folder.path("a.rd"), folder.path("edited.rd"), folder.path("crash.rd"));
+    let edit = |more: &[&str], out: &str| {
+        let args = [&["edit", &capture, "--breadcrumbs"][..], more, &["-o", out]].concat();
+        let (code, _, errors) = program::outcome(&args, b"");
+        assert_eq!(code, Some(0), "{errors}");
+        errors
+    };
+    let count = edit(&[], &edited);
+    assert!(count.contains(" breadcrumbs"), "{count}");
+    // Nobody listens: each is acknowledged.
+    assert_eq!(program::outcome(&["replay", &edited], b"").0, Some(0));
+    let twice = program::outcome(&["edit", &edited, "--breadcrumbs", "-o", &crash], b"");
+    assert!(twice.0 == Some(1) && twice.2.contains("breadcrumbs already"), "{twice:?}");
+    edit(&["--crash-at", "1"], &crash);
+    let listener = Listener::start(&["--capture", &capture, "--idle", "3s"]);
+    let (code, ..) = replay(&crash, &format!("127.0.0.1:{},break=-1:0", listener.port), &[], b"");
+    assert_eq!(code, Some(4));
+    let out = listener.output();
+    // Breadcrumbs 1 and 2 are around the first draw; the second is never started. The next submits are.
+    assert!(received(&out).starts_with(&[1, 2, 3]) && !received(&out).contains(&4), "{out}");
+    assert!(out.contains("\n3:0\tbefore CP_") && out.contains("work 1\n"), "{out}");
 }
 
 #[test]
