@@ -19,6 +19,7 @@ pub(super) const EDIT_EXAMPLES: &str = "Examples:
   unwedge edit --crash-at 17 capture.rd.gz -o crash.rd.gz
   unwedge edit --shader 0x100020000=blue.asm capture.rd.gz -o blue.rd.gz
   unwedge edit --dump-after 12 capture.rd.gz -o dumped.rd.gz
+  unwedge edit --breadcrumbs capture.rd.gz -o crumbs.rd.gz
 
 Draws, dispatches, blits and working events have the numbers that `decode` and `query` give them. A stream that grows is moved to addresses \
 that the capture does not use, and what leads to it follows. docs/instrument.md has the details, and the registers that are never stomped.";
@@ -83,9 +84,29 @@ pub struct Edit {
     /// repeated
     #[arg(long, value_name = "DRAW[:ADDRESS:SIZE]", value_parser = dump_after, group = "instrument")]
     pub dump_after: Vec<DumpAfter>,
+    /// Put breadcrumbs before and after each draw, dispatch and blit, at which the GPU waits for the CPU or not; `replay` acknowledges them
+    #[arg(
+        long,
+        value_name = "MODE",
+        value_enum,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "wait",
+        group = "instrument"
+    )]
+    pub breadcrumbs: Option<BreadcrumbMode>,
     /// Where it goes.
     #[command(flatten)]
     pub to: RdTo,
+}
+
+/// What the GPU does at a breadcrumb.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum BreadcrumbMode {
+    /// Write the number, and wait until the CPU has seen it
+    Wait,
+    /// Write the number
+    Write,
 }
 
 /// Where registers are stomped, by Turnip's names.

@@ -9,7 +9,21 @@ use std::fmt::Write;
 /// The groups with their commands, in the order in which they are listed.
 pub const GROUPS: [(&str, &[&str]); 7] = [
     ("Diagnose", &["explain", "tui", "decode", "info", "watch", "bundle", "demo"]),
-    ("Captures", &["query", "diff", "replay", "rd", "rddecompile", "rdcompile", "edit", "bisect", "reduce"]),
+    (
+        "Captures",
+        &[
+            "query",
+            "diff",
+            "replay",
+            "breadcrumbs",
+            "rd",
+            "rddecompile",
+            "rdcompile",
+            "edit",
+            "bisect",
+            "reduce",
+        ],
+    ),
     ("Registers", &["regs", "lrc", "layout"]),
     ("Shaders", &["ir3", "ir2", "eu", "amd", "shader", "aco"]),
     ("Firmware", &["afuc"]),

@@ -14,6 +14,7 @@ macro_rules! hex_help {
 mod aco;
 mod afuc;
 mod amd;
+mod breadcrumbs;
 mod bundle;
 mod drop_in;
 mod edit;
@@ -37,6 +38,7 @@ mod watch;
 pub use aco::*;
 pub use afuc::*;
 pub use amd::*;
+pub use breadcrumbs::*;
 pub use bundle::*;
 pub use drop_in::*;
 pub use edit::*;
@@ -219,6 +221,9 @@ pub enum Command {
     /// Make a capture small that still shows a fault
     #[command(after_help = edit::REDUCE_EXAMPLES)]
     Reduce(Reduce),
+    /// Receive the breadcrumbs of a GPU that hangs beyond recovery
+    #[command(subcommand_required = true)]
+    Breadcrumbs(Breadcrumbs),
     /// Show registers at each draw of a capture or dump
     #[command(after_help = "Examples:\n  unwedge query capture.rd.gz RB_MRT[0].BUF_INFO\n  \
         unwedge query capture.rd 'RB_MRT[*].*' --draw 40..60 --format csv\n  \

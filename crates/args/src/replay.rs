@@ -4,6 +4,7 @@ use clap::{ArgGroup, Args, ValueEnum, value_parser};
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use unwedge::edit::breadcrumbs::BreadcrumbTarget;
 use unwedge_view::asm::number;
 use unwedge_view::replay::{FiberSpec, ImageFile, MemoryDump, StepUnit};
 use unwedge_view::value::range;
@@ -126,6 +127,13 @@ pub struct Replay {
     /// Put the GPU's caches between its units and memory: a read that misses a flush gets the stale value and is reported
     #[arg(long)]
     pub caches: bool,
+    /// Send breadcrumbs as Turnip does, and stop at the breakpoint; a capture without breadcrumbs gets them
+    #[arg(long, value_name = "IP:PORT,break=N:HITS", env = "TU_BREADCRUMBS", hide_env_values = true, value_parser = BreadcrumbTarget::parse)]
+    pub breadcrumbs: Option<BreadcrumbTarget>,
+    /// At the breakpoint start this program with the breadcrumb, and go on if it ends with status 0; without, a line of standard input that
+    /// is `y` goes on, and `q` ends the replay
+    #[arg(long, value_name = "PROGRAM")]
+    pub ack_command: Option<OsString>,
     /// Print one JSON object instead of text
     #[arg(long)]
     pub json: bool,
@@ -171,6 +179,7 @@ impl Replay {
             (self.trace_fiber.is_some(), "--trace-fiber"),
             (self.caches, "--caches"),
             (self.check_lrz, "--check-lrz"),
+            (self.breadcrumbs.is_some(), "--breadcrumbs"),
             (self.devcoredump.is_some(), "--devcoredump"),
             (self.hangrd.is_some(), "--hangrd"),
         ];

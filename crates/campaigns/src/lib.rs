@@ -5,6 +5,7 @@
 
 pub mod amd;
 pub mod amdisa;
+pub mod breadcrumbs;
 pub mod browser;
 pub mod captures;
 pub mod contexts;

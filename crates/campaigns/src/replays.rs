@@ -56,7 +56,7 @@ pub fn show(capture: &[u8], traced: bool, db: &Db, max_alive: u64, out: &mut dyn
         Onlooker::Trace(PacketTrace { submits, json: true, style: Style::default(), out: &mut *out })
     });
     let mut frames = |_: FramePicture| ();
-    let mut parts = ReplayParts { replacement: None, onlooker, frames: Some(&mut frames) };
+    let mut parts = ReplayParts { onlooker, frames: Some(&mut frames), ..ReplayParts::default() };
     let (replayed, _) = replay_with(capture, &options, &mut parts, db, max_alive);
     // A counter takes everything.
     let _ = replayed.text(Style::default(), out);

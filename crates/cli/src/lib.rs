@@ -5,6 +5,7 @@
 
 mod aco;
 mod bounded;
+mod breadcrumbs;
 pub mod bundle;
 pub mod cffdump;
 pub mod crashdec;
@@ -130,6 +131,7 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Edit(args) => edit::run(args, global),
         Command::Bisect(args) => edit::bisect::run(args, global),
         Command::Reduce(args) => edit::reduce::run(args, global),
+        Command::Breadcrumbs(args) => breadcrumbs::run(&args.command, global),
         Command::Query(args) => query::run(args, global),
         Command::Diff(args) => diff::run(args, global),
         Command::Regs(args) => regs::run(args, global),

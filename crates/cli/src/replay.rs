@@ -1,8 +1,10 @@
 //! `unwedge replay`: executes a capture on the virtual Adreno. Never: two readers of standard input.
 
 use crate::args::{DeviceArg, Global, MemoryArg, Replay};
+use crate::breadcrumbs::{self, BreadcrumbThread};
 use crate::database;
 use crate::dump;
+use crate::edit::CaptureFile;
 use crate::failure::{Failure, Outcome, complain};
 use crate::generator;
 use crate::output::Output;
@@ -13,10 +15,11 @@ use std::fs;
 use std::io::{self, BufReader, Read, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use unwedge::base::Diagnostic;
 use unwedge::device::{self, Driver, SubmitDevice};
 use unwedge::files::InputStream;
-use unwedge::sim::adreno::Loading;
+use unwedge::sim::adreno::{Loading, SharedCpuThread};
 use unwedge::stream::play::SubmitChoice;
 use unwedge_view::CaptureStream;
 use unwedge_view::replay::{
@@ -30,11 +33,21 @@ pub fn run(args: &Replay, global: &Global) -> Result<Outcome, Failure> {
     let mut frames = FrameFiles::new(args.frames.as_deref())?;
     check_outputs(args)?;
     let db = database::load(global)?;
-    let stream = dump::open_capture(&args.file)?;
-    let name = stream.name.clone();
+    let instrumented = match &args.breadcrumbs {
+        Some(_) if device.is_none() => {
+            let capture = CaptureFile::new(&args.file, global.max_size)?;
+            breadcrumbs::instrument(&args.file.display().to_string(), &capture, true, &db, global)?
+        }
+        _ => None,
+    };
+    let stream = dump::open_capture(instrumented.as_ref().map_or(&args.file, |capture| &capture.file))?;
+    let name = match &instrumented {
+        Some(_) => args.file.display().to_string(),
+        None => stream.name.clone(),
+    };
     let other = args.compare.as_ref().map(|other| dump::open_capture(other)).transpose()?;
     let asks = args.step.is_some();
-    let mut source = progress(stream, asks || args.trace.is_some());
+    let mut source = progress(stream, asks || args.trace.is_some() || args.breadcrumbs.is_some());
     let mut out = Output::open(global, !args.json && !asks);
     let style = out.style;
     if !args.json {
@@ -55,7 +68,9 @@ pub fn run(args: &Replay, global: &Global) -> Result<Outcome, Failure> {
     };
     let mut take = |frame| frames.write(frame);
     let frames_of = args.frames.as_ref().map(|_| &mut take as &mut dyn FnMut(FramePicture));
-    let mut parts = ReplayParts { replacement, onlooker, frames: frames_of };
+    let cpu = args.breadcrumbs.map(|target| BreadcrumbThread::new(args, target)).transpose()?;
+    let cpu = cpu.map(|thread| Arc::new(Mutex::new(thread)) as SharedCpuThread);
+    let mut parts = ReplayParts { replacement, onlooker, cpu, frames: frames_of };
     let options = options(args);
     let (replayed, mut diagnostics, lost_of_other) = match (other, device) {
         (_, Some((mut device, driver))) => {
@@ -154,6 +169,10 @@ fn check(args: &Replay) -> Result<(), Failure> {
     }
     if args.compare.as_deref().is_some_and(input) && input(&args.file) {
         return Err(Failure::Usage("only one of the two captures can be standard input".to_owned()));
+    }
+    if args.breadcrumbs.is_some() && input(&args.file) {
+        let message = "breadcrumbs are put into a file, and acknowledged on standard input: name the capture";
+        return Err(Failure::Usage(message.to_owned()));
     }
     let last = args.last.unwrap_or(u32::MAX);
     if args.first > last {

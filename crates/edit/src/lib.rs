@@ -4,6 +4,7 @@
 //! Never opens files, prints, or executes: what runs an edited capture is a closure of the caller.
 
 pub mod bisect;
+pub mod breadcrumbs;
 pub mod instrument;
 pub mod reduce;
 pub mod rewrite;

@@ -261,8 +261,11 @@ fn copy<D: Disk>(
 /// Gives a complete file its name, or finds the file that has the same contents. Its name, and whether it was there before.
 fn name<D: Disk>(disk: &D, temporary: &str, hash: u64, naming: Naming<'_>) -> io::Result<(String, bool)> {
     let _held = naming.lock.lock().unwrap_or_else(PoisonError::into_inner);
+    // Only names with this hash matter; there may be thousands of others.
+    let of_hash = format!("{hash:016x}");
+    let names = disk.names()?.into_iter().filter(|name| name.contains(&of_hash));
     let kept: Vec<(String, KeptName)> =
-        disk.names()?.into_iter().filter_map(|name| Some((name.clone(), KeptName::parse(&name)?))).collect();
+        names.filter_map(|name| KeptName::parse(&name).map(|kept| (name, kept))).collect();
     let is_dump = |kept: &KeptName| kept.role == FileRole::Dump;
     for (name, _) in kept.iter().filter(|(_, kept)| kept.stem.hash == hash && is_dump(kept)) {
         // One that is damaged does not count.

@@ -9,6 +9,8 @@ pub mod amd;
 pub mod around;
 pub mod asm;
 pub mod batch;
+#[cfg(feature = "sim")]
+pub mod breadcrumbs;
 pub mod browse;
 pub mod bundle;
 pub mod cffdump;

@@ -3,7 +3,8 @@
 pub mod bisect;
 pub mod reduce;
 
-use crate::args::{Edit, Global};
+use crate::args::{BreadcrumbMode, Edit, Global};
+use crate::breadcrumbs;
 use crate::database;
 use crate::dump;
 use crate::failure::{Failure, Outcome, complain};
@@ -101,8 +102,21 @@ pub fn options(args: &Edit) -> Result<Instrumentation, Failure> {
 pub fn run(args: &Edit, global: &Global) -> Result<Outcome, Failure> {
     let db = database::load(global)?;
     let options = options(args)?;
-    let capture = CaptureFile::new(&args.file, global.max_size)?;
+    let mut capture = CaptureFile::new(&args.file, global.max_size)?;
     let name = args.file.display().to_string();
+    let with_breadcrumbs = match args.breadcrumbs {
+        Some(mode) => {
+            let waits = mode == BreadcrumbMode::Wait;
+            let instrumented = breadcrumbs::instrument(&name, &capture, waits, &db, global)?;
+            let has_them = || Failure::Unusable(format!("{name}: the capture has breadcrumbs already"));
+            Some(instrumented.ok_or_else(has_them)?)
+        }
+        None => None,
+    };
+    if let Some(instrumented) = &with_breadcrumbs {
+        complain!("{name}: {}", counted(instrumented.count.into(), "breadcrumb", "breadcrumbs"));
+        capture = CaptureFile::File(instrumented.file.clone());
+    }
     let space = AddressSpace::scan(capture.open()?);
     let mut packed = Packed::create(args.to.output.as_deref(), args.to.compress, &[&args.file])?;
     let mut editor = Instrumenter::new(&options);

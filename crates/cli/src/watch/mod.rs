@@ -15,7 +15,6 @@ use crate::failure::{Failure, Outcome};
 use explained::Explainer;
 use places::{FileNode, Places};
 use std::io::{self, ErrorKind, Write};
-use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
@@ -100,10 +99,13 @@ impl Watcher<'_> {
         let mut table = NodeTable::default();
         let mut lost = false;
         thread::scope(|scope| {
+            let (mut seen, mut more) = (Vec::new(), false);
             loop {
-                let mut more = false;
                 if !stopped() {
-                    let seen = self.places.scan();
+                    // Of many nodes the next ones are taken without another look at all of them.
+                    if !more {
+                        seen = self.places.scan();
+                    }
                     let due = table.take_due(&seen, Instant::now(), READERS.saturating_sub(table.busy()));
                     more = due.len() + table.busy() >= READERS;
                     for due in due {
@@ -121,8 +123,10 @@ impl Watcher<'_> {
                 let (ended, full) = self.wait(&ends, &mut table, pause, more, &stopped);
                 lost |= full;
                 if ended {
-                    self.make_room(false);
                     let _ = wake.send(());
+                }
+                if ended && self.budget != Budget::default() {
+                    self.make_room(false);
                 }
             }
         });
@@ -146,12 +150,10 @@ impl Watcher<'_> {
                     let attempt = self.ended(&due, &end);
                     kept |= matches!(end, KeepEnd::Kept { known: false, .. });
                     failed |= attempt == Attempt::Failed;
-                    let attempt = match attempt {
-                        Attempt::Failed | Attempt::Empty if self.args.once => {
-                            Attempt::Finished { head: None }
-                        }
-                        attempt => attempt,
-                    };
+                    // Where room was made, another attempt follows.
+                    let over = attempt == Attempt::Failed || matches!(end, KeepEnd::Empty);
+                    let attempt =
+                        if over && self.args.once { Attempt::Finished { head: None } } else { attempt };
                     table.ended(&due.node.path, attempt, Instant::now());
                     // Another node may take the place of this one.
                     if more || table.busy() == 0 && self.args.once {
@@ -251,12 +253,11 @@ impl Watcher<'_> {
 fn dry_run(args: &Watch, places: &Places, budget: Budget) -> io::Result<Outcome> {
     let mut out = io::stdout().lock();
     for node in places.scan() {
-        let path: PathBuf = node.path.clone();
         let what = match FileNode::open(&node).and_then(|mut node| node.kind()) {
             Ok(kind) => kind.describe().to_owned(),
             Err(error) => error.to_string(),
         };
-        writeln!(out, "{}: {what}", path.display())?;
+        writeln!(out, "{}: {what}", node.path.display())?;
     }
     let dumps = Store::list(&args.store).unwrap_or_default();
     let victims = budget.victims(&dumps, store::millis(SystemTime::now()));

@@ -74,9 +74,11 @@ pub fn kept(store: &Path) -> (Vec<Vec<u8>>, Vec<String>) {
 /// Whether a dump is in the folder, whole. Names are looked at before files, which get their signatures meanwhile.
 fn is_kept(store: &Path, dump: &[u8]) -> bool {
     let hash = ContentHash::of(dump);
+    let text = format!("{hash:016x}");
     for _ in 0..100 {
         let entries = fs::read_dir(store).into_iter().flatten().flatten();
-        let names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let names: Vec<String> = names.filter(|name| name.contains(&text)).collect();
         let of_dump = |name: &&String| {
             KeptName::parse(name).is_some_and(|kept| kept.stem.hash == hash && kept.role == FileRole::Dump)
         };
@@ -101,7 +103,7 @@ impl Kernel {
         kernel.thread = Some(thread::spawn(move || {
             while !stop.load(Ordering::Relaxed) {
                 look(&mut state.lock().unwrap(), life, &store);
-                thread::sleep(Duration::from_millis(2));
+                thread::sleep(Duration::from_millis(5));
             }
         }));
         kernel

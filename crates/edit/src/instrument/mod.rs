@@ -8,6 +8,8 @@ mod packets;
 mod shader;
 mod stomp;
 
+pub(crate) use packets::operation;
+
 pub use dump::{DumpAfter, MemoryCopy};
 pub use shader::ShaderReplacement;
 pub(crate) use shader::gpu_id as shader_gpu_id;

@@ -8,7 +8,7 @@ use unwedge_stream::adreno::header::AdrenoPacketHeader;
 const MAX_RUN: usize = 0x7f;
 
 /// A packet by its name; `None` on a generation that does not have it.
-pub(super) fn operation(gpu: Gpu<'_>, name: &str, payload: &[u32]) -> Option<Vec<u32>> {
+pub(crate) fn operation(gpu: Gpu<'_>, name: &str, payload: &[u32]) -> Option<Vec<u32>> {
     let opcode = (0..=0x7f).find(|&opcode| gpu.packet_name(opcode) == Some(name))?;
     let count = u32::try_from(payload.len()).ok()?;
     let header = AdrenoPacketHeader::Operation { opcode, count }.encode(gpu.generation())?;

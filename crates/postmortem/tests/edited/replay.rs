@@ -1,10 +1,12 @@
 //! Captures replayed on the virtual Adreno: what memory holds afterwards.
 
 use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
 use unwedge_capture::rd::{LiveStep, RdSection, RdSectionKind};
+use unwedge_edit::breadcrumbs::Mailbox;
 use unwedge_edit::rewrite::{AddressSpace, RewriteError, Rewritten, SetEdit, StreamEditor, rewrite};
 use unwedge_hw::{Db, Gpu};
-use unwedge_sim::adreno::{AdrenoMachine, HangDump, Loading, Replay, RunEnd};
+use unwedge_sim::adreno::{AdrenoMachine, CpuThread, Handshake, HangDump, Loading, Onward, Replay, RunEnd};
 use unwedge_stream::play::{Consumer, Identity, Player, Submission, SubmitChoice};
 
 pub const LIMIT: u64 = 2 << 30;
@@ -19,6 +21,15 @@ pub fn edited(
     let mut out = Vec::new();
     let result = rewrite(bytes, AddressSpace::scan(bytes), editor, db, LIMIT, &mut out)?;
     Ok((out, result))
+}
+
+/// Lets the GPU go on at every breadcrumb.
+struct Acknowledge;
+
+impl CpuThread for Acknowledge {
+    fn written(&mut self, _: u32) -> Onward {
+        Onward::Go
+    }
 }
 
 /// A capture that was replayed.
@@ -102,6 +113,12 @@ impl<'d> Consumer<'d> for Replayed<'d> {
     fn submit(&mut self, submission: Submission<'_, 'd>) {
         let Some(replay) = &mut self.replay else { return };
         let submit = submission.submit;
+        if let Some(mailbox) =
+            Mailbox::find(submission.live.memory()).filter(|_| replay.machine.handshake().is_none())
+        {
+            let (gpu, cpu, thread) = (mailbox.gpu(), mailbox.cpu(), Arc::new(Mutex::new(Acknowledge)));
+            replay.machine.run_cpu_thread(Some(Handshake { gpu, cpu, seen: 0, thread }));
+        }
         replay.submit(submission.live.memory(), submit.iova, submit.dwords, self.steps);
     }
 }

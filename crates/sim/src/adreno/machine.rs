@@ -5,6 +5,7 @@ use super::blit2d::BlitPlaces;
 use super::caches::{CacheEvent, CacheSizes};
 use super::clusters::ClusterQueues;
 use super::cp::{Clocks, CpStop, CpThread, Event, Frame, FrameKind, PacketEnd, StreamFrame, ThreadId};
+use super::cpu_thread::Handshake;
 use super::dispatch::ComputePlaces;
 use super::draw::{DrawCounters, DrawPlaces, LrzCheck, StreamProgram, Visibility, VscPlaces};
 use super::draw_watch::WatchSlot;
@@ -12,7 +13,7 @@ use super::fiber_trace::FiberTrace;
 use super::ir3;
 use super::space::{AddressSpace, NearSamples};
 use super::state::LoadedState;
-use super::watch::{PacketChanges, PacketWatch, Waiting};
+use super::watch::{Onward, PacketChanges, PacketWatch, Waiting};
 use crate::run::{in_pool, is_in_pool};
 use std::collections::BTreeSet;
 use unwedge_base::Generation;
@@ -189,6 +190,8 @@ pub struct AdrenoMachine<'d> {
     pub(crate) read_trace: Option<ReadTrace>,
     /// Fibers that are traced.
     pub fiber_trace: Option<FiberTrace>,
+    /// The thread of the CPU that runs beside the GPU.
+    pub(crate) handshake: Option<Handshake>,
     /// Who watches draws.
     pub(crate) draw_watch: WatchSlot,
     /// Whether bytes of GMEM that nothing has written are tracked ([`AdrenoMachine::track_undefined`]).
@@ -258,6 +261,7 @@ impl<'d> AdrenoMachine<'d> {
             audit: None,
             read_trace: None,
             fiber_trace: None,
+            handshake: None,
             draw_watch: WatchSlot::default(),
             tracks_undefined: false,
             near: NearSamples::default(),
@@ -372,6 +376,9 @@ impl<'d> AdrenoMachine<'d> {
                 let look = watch.as_deref_mut().map(|watch| self.look(id, &waiting, watch)).transpose();
                 let Ok(look) = look else { return Some(RunEnd::Left) };
                 let end = self.step_bounded(id);
+                if self.handshake.is_some() && self.let_cpu_answer() == Onward::Leave {
+                    return Some(RunEnd::Left);
+                }
                 if let (Some(Some(look)), Some(watch)) = (&look, watch.as_deref_mut()) {
                     self.looked(look, &end, &mut waiting, watch);
                 }

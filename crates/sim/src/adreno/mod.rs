@@ -12,6 +12,7 @@ mod blit2d;
 mod caches;
 mod clusters;
 mod cp;
+mod cpu_thread;
 mod dispatch;
 mod draw;
 mod draw_watch;
@@ -35,6 +36,7 @@ pub use audit::{
 pub use caches::{ByteRange, CacheAuditReport, CacheEventUse, NearWriter, UnwrittenRead, WorkPosition};
 pub use caches::{CacheReport, CacheSizes, CacheUnit, CacheWait, CachedPacket, CcuTag, LostWrite, StaleRead};
 pub use cp::{CpStop, StreamFrame, ThreadId};
+pub use cpu_thread::{CpuThread, Handshake, SharedCpuThread};
 pub use dispatch::DispatchStop;
 pub use draw::{LrzFindings, LrzMiss, TargetImage, TargetName, TargetValue};
 pub use draw_watch::{

@@ -2,6 +2,7 @@
 //!
 //! Never: opens files; what memory holds at the end is handed to the caller.
 
+mod breadcrumbs;
 mod caches;
 mod compare;
 mod coverage;
@@ -57,8 +58,8 @@ use unwedge_capture::rd::{LiveStep, RdSection, RdSectionKind};
 use unwedge_hw::{Db, DbIdentity, Gpu};
 use unwedge_sim::adreno::ir3::{FiberLog, SharedFiberLog, lock_log};
 use unwedge_sim::adreno::{
-    AdrenoMachine, BufferChange, CpStop, FiberTrace, Loading, Note, PacketWatch, Replay, RunEnd, StreamFrame,
-    ThreadId,
+    AdrenoMachine, BufferChange, CpStop, FiberTrace, Loading, Note, PacketWatch, Replay, RunEnd,
+    SharedCpuThread, StreamFrame, ThreadId,
 };
 use unwedge_stream::play::{Consumer, Identity, Player, Submission, SubmitChoice};
 use watches::{SharedWatches, Watches};
@@ -128,6 +129,8 @@ pub struct ReplayParts<'p> {
     pub replacement: Option<Replacement<'p>>,
     /// Who looks on.
     pub onlooker: Option<Onlooker<'p>>,
+    /// The thread of the CPU that breadcrumbs go to; without one, each is acknowledged.
+    pub cpu: Option<SharedCpuThread>,
     /// Who is given the pictures of render passes, after the submit that they are of.
     pub frames: Option<&'p mut dyn FnMut(FramePicture)>,
 }
@@ -604,6 +607,7 @@ impl<'d> Consumer<'d> for Runner<'_, '_, 'd> {
                 Err(why) => return self.diagnostics.push(replacement::left_out(submit.number, &why)),
             }
         }
+        breadcrumbs::start(&mut replay.machine, memory, self.parts.cpu.as_ref());
         replay.set_process(String::from_utf8_lossy(submission.live.process()).into_owned());
         let gpu = self.db.gpu(replay.machine.adreno().generation);
         let (mut traced, mut stepped);
