@@ -142,10 +142,10 @@ fn broken_bundles_do_no_harm() {
     for (name, file) in unwedge_testkit::bundle::formats() {
         for seed in 0..rounds {
             let broken = unwedge_testkit::mutate::mutate(&file, seed);
-            unwedge_testkit::check::bundle(&broken);
+            check::bundle(&broken);
         }
         for cut in 0..file.len().min(600) {
-            unwedge_testkit::check::bundle(&file[..cut]);
+            check::bundle(&file[..cut]);
         }
         assert!(Bundle::read(&file, LIMIT).is_some(), "{name}");
     }
@@ -171,7 +171,7 @@ fn names_of_sections_are_bounded() {
     file[40..48].copy_from_slice(&(table as u64).to_le_bytes());
     file[60..62].copy_from_slice(&60_000_u16.to_le_bytes());
     file[62..64].copy_from_slice(&1_u16.to_le_bytes());
-    unwedge_testkit::check::bundle(&file);
+    check::bundle(&file);
 }
 
 #[test]
