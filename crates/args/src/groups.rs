@@ -14,7 +14,7 @@ pub const GROUPS: [(&str, &[&str]); 7] = [
     ("Shaders", &["ir3", "ir2", "eu", "amd", "shader", "aco"]),
     ("Firmware", &["afuc"]),
     ("Drop-ins", &["crashdec", "cffdump", "afuc-disasm", "afuc-asm"]),
-    ("Help", &["help", "man", "completions"]),
+    ("Help", &["help", "man", "completions", "schema"]),
 ];
 
 /// Columns of the names of commands in a list.

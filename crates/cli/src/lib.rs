@@ -32,6 +32,7 @@ pub mod query;
 pub mod rd;
 mod regs;
 mod replay;
+mod schema;
 mod shader;
 mod temporary;
 mod tui;
@@ -138,6 +139,7 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::AfucAsm(args) => isa::afuc::asm_drop_in(&args.args, global),
         Command::Crashdec(args) => crashdec::run(&args.args, global),
         Command::Cffdump(args) => cffdump::run(&args.args, global),
+        Command::Schema(args) => schema::run(args, global),
         Command::Man(args) => man::page(args),
         Command::Help(args) => man::help(args),
         Command::Completions(args) => man::completions(args),

@@ -11,7 +11,7 @@ mod image;
 mod lrz;
 mod passes;
 mod picture_diff;
-mod pixel;
+pub(crate) mod pixel;
 mod png;
 mod replacement;
 mod spec;
@@ -153,6 +153,7 @@ pub struct MemoryWanted {
 const SCHEMA: u32 = 1;
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ReplayObject<'a> {
     #[serde(flatten)]
     heading: Heading<'a>,
@@ -163,6 +164,7 @@ struct ReplayObject<'a> {
 
 /// What a replay came to.
 #[derive(Serialize, Default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Replayed {
     /// The GPU that the capture names, if the machine can be it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -214,6 +216,7 @@ pub struct Replayed {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ComparedReplays {
     other: String,
     /// The submits of the other that did not end.
@@ -230,6 +233,7 @@ pub struct HangFiles {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct SubmitEnd {
     number: u32,
     set: u64,
@@ -249,6 +253,7 @@ struct SubmitEnd {
 }
 
 #[derive(Serialize, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 enum EndKind {
     Done,
@@ -261,6 +266,7 @@ enum EndKind {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Position {
     level: u8,
     iova: Hex,
@@ -269,6 +275,7 @@ struct Position {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ChangedBuffer {
     iova: Hex,
     size: u64,
@@ -877,3 +884,5 @@ impl Replayed {
 pub fn no_hang(file: &str) -> Diagnostic {
     Diagnostic::loss(None, format!("no submit stopped as hardware would: {file} is not written"))
 }
+
+crate::schema::shapes!(object: ReplayObject<'_>);
