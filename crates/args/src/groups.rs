@@ -28,7 +28,8 @@ pub const GROUPS: [(&str, &[&str]); 7] = [
     ("Shaders", &["ir3", "ir2", "eu", "amd", "shader", "aco"]),
     ("Firmware", &["afuc"]),
     ("Drop-ins", &["crashdec", "cffdump", "afuc-disasm", "afuc-asm", "rddecompiler"]),
-    ("Help", &["help", "man", "completions"]),
+    ("Help", &["help", "man", "completions", "schema"]),
+    ("Drop-ins", &["crashdec", "cffdump", "afuc-disasm", "afuc-asm"]),
 ];
 
 /// Columns of the names of commands in a list.

@@ -352,6 +352,9 @@ pub enum Command {
             Writes the text that rdcompile takes; a program with --lang. Also chosen by the name the program is started under."
     )]
     Rddecompiler(DropIn),
+    /// Print the JSON Schema of what a command prints with --json
+        after_help = "Examples:\n  unwedge schema\n  unwedge schema explain > explain.schema.json\n  unwedge schema rd info"
+    Schema(SchemaArgs),
     /// Print a man page
     #[command(after_help = "Examples:\n  unwedge man | man -l -\n  unwedge man regs > unwedge-regs.1")]
     Man(Man),
@@ -374,6 +377,13 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Erro
     let mut command = groups::command();
     let mut matches = command.try_get_matches_from_mut(join_words(args))?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|e| e.format(&mut command))
+}
+
+/// `schema`
+#[derive(Args, Debug)]
+pub struct SchemaArgs {
+    /// The command, as in `explain` or `rd info`; without one, the commands that have a schema are listed
+    pub command: Vec<String>,
 }
 
 /// `man`

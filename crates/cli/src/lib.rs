@@ -35,6 +35,7 @@ pub mod rd;
 mod rdtext;
 mod regs;
 mod replay;
+mod schema;
 mod shader;
 mod temporary;
 mod trial;
@@ -150,6 +151,7 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Crashdec(args) => crashdec::run(&args.args, global),
         Command::Cffdump(args) => cffdump::run(&args.args, global),
         Command::Rddecompiler(args) => rdtext::drop_in(&args.args, global),
+        Command::Schema(args) => schema::run(args, global),
         Command::Man(args) => man::page(args),
         Command::Help(args) => man::help(args),
         Command::Completions(args) => man::completions(args),

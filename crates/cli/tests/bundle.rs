@@ -11,7 +11,7 @@ use unwedge::hw::Db;
 use unwedge::postmortem::explain;
 use unwedge_testkit::devcore::DevcoreBuilder;
 use unwedge_testkit::hangs::{HangRun, hangs};
-use unwedge_testkit::{amdgpu, data, i915, intel, pack, xe};
+use unwedge_testkit::{amdgpu, data, i915, intel, mutate, pack, xe};
 use unwedge_view::bundle::{Bundle, BundleFile, BundleOptions};
 
 const LIMIT: u64 = 1 << 30;
@@ -153,6 +153,37 @@ fn a_process_may_be_named_after_a_word_of_the_format() {
         assert_eq!(signature(&after, FileKind::MsmDevcore), signature(&part, FileKind::MsmDevcore), "{name}");
         let dump = Dump::read(&after).expect("a dump");
         assert_eq!(dump.origin().process, Some("process-1"), "{name}");
+    }
+}
+
+#[test]
+fn broken_dumps_have_bundles_of_the_same_verdict() {
+    let runs = if std::env::var_os("UNWEDGE_ALL").is_some() { 400 } else { 24 };
+    let whole = [
+        DevcoreBuilder::complete(Generation::A6xx).process("secret-game", "/home/ada/secret-game").text(),
+        i915::variety().remove(0).1,
+        xe::variety().remove(0).1,
+        amdgpu::variety().remove(0).1,
+    ];
+    for seed in 0..runs {
+        let text = mutate::mutate(&whole[seed as usize % whole.len()], seed);
+        let part = [DumpPart { name: "dump", bytes: &text }];
+        let kind = sniff(&text);
+        if Dump::read_as(kind, &part).is_err() {
+            continue;
+        }
+        let db = Db::builtin();
+        let mut bundle = Bundle::new(&db, BundleOptions { max_size: LIMIT, ..BundleOptions::default() });
+        // A name inside of something broken may change the verdict; then nothing is packed.
+        if bundle.dump(kind, &part).is_err() {
+            continue;
+        }
+        let files = bundle.finish("0");
+        let after = [DumpPart { name: "dump", bytes: &files[0].bytes }];
+        let same = signature(&after, sniff(&files[0].bytes));
+        assert_eq!(same, signature(&part, kind), "seed {seed}");
+        let bytes: usize = files.iter().map(|file| file.bytes.len()).sum();
+        assert!(bytes < 64 * text.len() + (8 << 20), "seed {seed}: {bytes}");
     }
 }
 

@@ -59,6 +59,7 @@ enum RowState {
 
 /// Dumps with one signature.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct SignatureGroup {
     signature: String,
     count: usize,
@@ -234,6 +235,7 @@ pub fn signature_line(file: &str, report: &Report, out: &mut dyn Write) -> io::R
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct JsonUnread<'a> {
     schema: &'static str,
     schema_version: u32,
@@ -242,6 +244,7 @@ struct JsonUnread<'a> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct JsonSummary<'a> {
     schema: &'static str,
     schema_version: u32,
@@ -369,6 +372,8 @@ fn end_of(text: &str, columns: usize) -> String {
     let kept: String = text.chars().skip(count - columns.saturating_sub(1).min(count)).collect();
     format!("…{kept}")
 }
+
+crate::schema::shapes!(object: JsonUnread<'_>, JsonSummary<'_>);
 
 #[cfg(test)]
 mod tests {

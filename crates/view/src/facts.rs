@@ -97,6 +97,7 @@ impl Serialize for JsonSubject<'_> {
 
 /// A field of a register.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct JsonField<'r> {
     name: &'r str,
     value: String,
@@ -183,3 +184,19 @@ impl Serialize for JsonFact<'_> {
         map.end()
     }
 }
+
+crate::schema::shape!(JsonArgs<'_>, {"type": "object", "additionalProperties": true});
+crate::schema::shape!(JsonSubject<'_>, {
+    "type": "object",
+    "properties": {
+        "kind": {"type": "string"},
+        "name": {"type": "string"},
+        "number": {"type": "integer"},
+        "address": {"type": "string", "pattern": "^0x[0-9a-f]{16}$"}
+    }
+});
+crate::schema::shape!(JsonFact<'_>, {
+    "type": "object",
+    "properties": {"kind": {"type": "string"}},
+    "additionalProperties": true
+});

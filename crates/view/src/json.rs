@@ -97,6 +97,7 @@ impl Serialize for HexWords<'_> {
 
 /// Where a dump of msm comes from, as it says.
 #[derive(serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Origin<'a> {
     /// The kernel's version.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -129,6 +130,7 @@ impl<'a> Origin<'a> {
 
 /// What the first object of an output begins with.
 #[derive(serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Heading<'a> {
     /// Of JSON lines: `header`.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
@@ -163,6 +165,7 @@ impl<'a> Heading<'a> {
 
 /// Which database decoded this.
 #[derive(serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Database<'a> {
     source: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
@@ -178,6 +181,7 @@ impl<'a> From<&'a DbIdentity> for Database<'a> {
 
 /// The GPU of a dump or capture.
 #[derive(serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JsonGpu {
     #[serde(skip_serializing_if = "Option::is_none")]
     gpu_id: Option<u32>,
@@ -241,6 +245,7 @@ impl fmt::Display for JsonGpu {
 
 /// A value and what it means: `value`, and `enum` or `fields` where they say more.
 #[derive(serde::Serialize, Default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Decoded<'d> {
     #[serde(rename = "value_type", skip_serializing_if = "Option::is_none")]
     ty: Option<&'d str>,
@@ -340,6 +345,13 @@ impl Serialize for Fields<'_> {
         seq.end()
     }
 }
+
+crate::schema::shapes!(object: Heading<'_>);
+
+crate::schema::shape!(Hex, {"type": "string", "pattern": "^0x[0-9a-f]+$"});
+crate::schema::shape!(HexWords<'_>, {"type": "string", "pattern": "^([0-9a-f]{8}( [0-9a-f]{8})*)?$"});
+crate::schema::shape!(Scalar, {"type": ["boolean", "number", "string"]});
+crate::schema::shape!(Fields<'_>, {"type": "array", "items": {"type": "object"}});
 
 #[cfg(test)]
 mod tests {

@@ -35,6 +35,7 @@ pub mod regs;
 #[cfg(feature = "sim")]
 pub mod replay;
 pub mod report;
+pub mod schema;
 #[cfg(feature = "shader")]
 pub mod shader;
 mod source;

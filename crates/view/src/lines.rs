@@ -13,6 +13,7 @@ const SCHEMA: u32 = 1;
 
 /// What the first line says of any file.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Start<'a> {
     #[serde(flatten)]
     heading: Heading<'a>,
@@ -127,6 +128,7 @@ impl Write for Lines<'_> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct DiagnosticLine<'a> {
     #[serde(rename = "type")]
     ty: &'static str,
@@ -137,6 +139,7 @@ struct DiagnosticLine<'a> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct LinesEnd {
     #[serde(rename = "type")]
     ty: &'static str,
@@ -162,3 +165,5 @@ fn severity(severity: Severity) -> &'static str {
         Severity::Loss => "loss",
     }
 }
+
+crate::schema::shapes!(lines: Start<'_>, DiagnosticLine<'_>, LinesEnd);

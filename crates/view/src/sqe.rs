@@ -7,6 +7,7 @@ use unwedge_postmortem::adreno::SqePosition;
 
 /// The object `sqe` of a report.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct JsonSqe<'r> {
     firmware: &'r str,
     pc: String,
@@ -18,12 +19,14 @@ pub(crate) struct JsonSqe<'r> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct JsonHandler<'r> {
     packet: &'r str,
     offset: u32,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct JsonInstruction<'r> {
     offset: String,
     word: String,

@@ -5,6 +5,7 @@ use unwedge_postmortem::GpuIdentity;
 
 /// An AMD GPU.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AmdGpuFields {
     vendor: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]

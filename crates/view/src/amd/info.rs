@@ -285,6 +285,7 @@ fn severity(diagnostic: &Diagnostic) -> &'static str {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct InfoObject<'a> {
     #[serde(flatten)]
     heading: Heading<'a>,
@@ -297,6 +298,7 @@ struct InfoObject<'a> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ContentObject<'a> {
     gpu: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -307,12 +309,14 @@ struct ContentObject<'a> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Fact<'a> {
     name: &'static str,
     value: &'a str,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct SectionObject<'a> {
     name: &'a str,
     known: bool,
@@ -325,12 +329,14 @@ struct SectionObject<'a> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Absent<'a> {
     name: &'a str,
     meaning: &'a str,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Problem<'a> {
     severity: &'static str,
     message: &'a str,
@@ -377,3 +383,5 @@ fn json(
     serde_json::to_writer(&mut *out, &object)?;
     out.write_all(b"\n")
 }
+
+crate::schema::shapes!(object: InfoObject<'_>);

@@ -31,6 +31,7 @@ use unwedge_stream::amd::Engine;
 
 /// The first line.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct AmdHeaderLine<'a> {
     #[serde(flatten)]
     start: Start<'a>,
@@ -585,3 +586,5 @@ fn wave_word<'a>(word: &CodeWord<'_>, text: Cow<'a, str>) -> WaveWord<'a> {
     let (iova, dword) = (Hex::wide(word.address()), Hex::dword(word.word));
     WaveWord { iova, word: dword, text, at_pc: word.at_pc }
 }
+
+crate::schema::shapes!(lines: AmdHeaderLine<'_>);

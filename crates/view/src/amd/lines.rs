@@ -6,6 +6,7 @@ use std::borrow::Cow;
 
 /// A line.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum AmdLine<'a> {
     /// The system on chip.
@@ -285,6 +286,7 @@ pub enum AmdLine<'a> {
 
 /// Dwords without a gap.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Run<'a> {
     pub offset: u64,
     pub data: HexWords<'a>,
@@ -292,6 +294,7 @@ pub struct Run<'a> {
 
 /// An address of a packet that RADV finds wrong.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BadAddress<'a> {
     pub name: &'a str,
     pub iova: Hex,
@@ -300,6 +303,7 @@ pub struct BadAddress<'a> {
 
 /// A field of a register: as the tool printed it, else by the register tables.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RegisterField<'a> {
     pub name: &'a str,
     pub text: Cow<'a, str>,
@@ -309,6 +313,7 @@ pub struct RegisterField<'a> {
 
 /// A register of a wave.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WaveRegister<'a> {
     pub name: &'a str,
     pub value: Hex,
@@ -318,6 +323,7 @@ pub struct WaveRegister<'a> {
 
 /// A field of a register of a wave.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WaveField<'a> {
     pub register: &'a str,
     pub name: &'a str,
@@ -326,6 +332,7 @@ pub struct WaveField<'a> {
 
 /// A vector register of a wave.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WaveVgpr<'a> {
     pub number: u32,
     pub lanes: HexWords<'a>,
@@ -333,6 +340,7 @@ pub struct WaveVgpr<'a> {
 
 /// The shader that a wave runs.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WaveShader {
     pub vmid: u32,
     pub iova: Hex,
@@ -341,6 +349,7 @@ pub struct WaveShader {
 
 /// A word of code around a wave's PC.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WaveWord<'a> {
     pub iova: Hex,
     pub word: Hex,
@@ -350,6 +359,7 @@ pub struct WaveWord<'a> {
 
 /// A field of a packet.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PacketField<'a> {
     pub name: &'a str,
     pub dword: u64,
@@ -360,6 +370,7 @@ pub struct PacketField<'a> {
 
 /// A register that a packet writes.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PacketRegister<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<&'a str>,
@@ -371,6 +382,7 @@ pub struct PacketRegister<'a> {
 
 /// A register, with where it is from.
 #[derive(Serialize, Default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RegisterLine<'a> {
     pub section: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -406,6 +418,7 @@ pub struct RegisterLine<'a> {
 
 /// Where a wave runs.
 #[derive(Serialize, Default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WaveLocation {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub se: Option<u32>,
@@ -423,6 +436,7 @@ pub struct WaveLocation {
 
 /// A wave at an instruction of a shader.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ShaderWave {
     #[serde(flatten)]
     pub place: WaveLocation,
@@ -438,6 +452,7 @@ pub struct ShaderWave {
 
 /// A wave as umr prints it.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WaveLine<'a> {
     #[serde(flatten)]
     pub place: WaveLocation,
@@ -458,6 +473,7 @@ pub struct WaveLine<'a> {
 
 /// The buffer that a packet is in.
 #[derive(Clone, Copy, Serialize, Default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PacketBuffer<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ring: Option<&'a str>,
@@ -469,6 +485,7 @@ pub struct PacketBuffer<'a> {
 
 /// A packet, padding, or dwords that are not a packet.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PacketLine<'a> {
     #[serde(flatten)]
     pub of: PacketBuffer<'a>,
@@ -489,3 +506,5 @@ pub struct PacketLine<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub registers: Vec<PacketRegister<'a>>,
 }
+
+crate::schema::shapes!(lines: AmdLine<'_>);

@@ -6,9 +6,9 @@
 mod code;
 mod dwords;
 mod identity;
-mod info;
-mod json;
-mod lines;
+pub(crate) mod info;
+pub(crate) mod json;
+pub(crate) mod lines;
 mod packets;
 mod registers;
 mod text;

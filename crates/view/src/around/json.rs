@@ -110,6 +110,7 @@ impl Item {
 
 /// A packet of the window.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct PacketLine<'a> {
     #[serde(rename = "type")]
     ty: &'static str,
@@ -144,6 +145,7 @@ struct PacketLine<'a> {
 
 /// A field of a packet, or a register that it writes.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct PartLine<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     name: &'a str,
@@ -176,6 +178,7 @@ impl<'a> PartLine<'a> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct WorkLine {
     pub(crate) kind: &'static str,
     pub(crate) number: u32,
@@ -183,6 +186,7 @@ pub(crate) struct WorkLine {
 
 /// A marked place, after the packets around it.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct PlaceLine<'a> {
     #[serde(rename = "type")]
     ty: &'static str,
@@ -205,6 +209,7 @@ struct PlaceLine<'a> {
 
 /// A register or field with its value.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct StateLine<'a> {
     name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -219,3 +224,5 @@ impl<'a> StateLine<'a> {
         StateLine { name: &value.name, offset, value: Hex::short(value.value), text: &value.text }
     }
 }
+
+crate::schema::shapes!(lines: PacketLine<'_>, PlaceLine<'_>, StateLine<'_>);

@@ -8,7 +8,7 @@
 mod capture;
 mod excerpt;
 mod find;
-mod json;
+pub(crate) mod json;
 mod near;
 mod state;
 mod text;

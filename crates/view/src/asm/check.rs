@@ -198,6 +198,7 @@ fn before(code: &CheckedCode<'_>, f: &CheckFinding, context: usize) -> Vec<u32> 
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct JsonFinding<'a> {
     at: Hex,
     place: String,
@@ -232,6 +233,7 @@ struct JsonFinding<'a> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct JsonReport<'a> {
     #[serde(flatten)]
     heading: Heading<'a>,
@@ -286,3 +288,5 @@ pub fn json(codes: &[CheckedCode<'_>], gpu: &Gpu, least: Certainty, out: &mut dy
     serde_json::to_writer_pretty(&mut *out, &whole)?;
     writeln!(out)
 }
+
+crate::schema::shapes!(object: JsonReport<'_>);

@@ -75,6 +75,7 @@ impl CheckedEu<'_> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct JsonEuFinding {
     #[serde(skip_serializing_if = "Option::is_none")]
     at: Option<Hex>,
@@ -98,6 +99,7 @@ struct JsonEuFinding {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct JsonReport<'a> {
     #[serde(flatten)]
     heading: Heading<'a>,
@@ -229,3 +231,5 @@ impl CheckedLines {
         write_json(self.platform, (self.instructions, self.unread.is_empty(), false), findings, out)
     }
 }
+
+crate::schema::shapes!(object: JsonReport<'_>);

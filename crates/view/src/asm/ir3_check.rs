@@ -120,6 +120,7 @@ impl CheckedIr3<'_> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct JsonIr3Finding {
     at: u32,
     rule: &'static str,
@@ -137,6 +138,7 @@ struct JsonIr3Finding {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct JsonReport<'a> {
     #[serde(flatten)]
     heading: Heading<'a>,
@@ -146,3 +148,5 @@ struct JsonReport<'a> {
     inputs: Vec<String>,
     findings: Vec<JsonIr3Finding>,
 }
+
+crate::schema::shapes!(object: JsonReport<'_>);

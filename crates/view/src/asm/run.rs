@@ -11,6 +11,7 @@ use unwedge_sim::amdgcn::{MessageKind, Outcome, Program, SimFault, Trace, WaveMe
 const SCHEMA: u32 = 1;
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct RunReport<'a> {
     #[serde(flatten)]
     heading: Heading<'a>,
@@ -29,6 +30,7 @@ struct RunReport<'a> {
 
 /// An export or a message.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct JsonMessage {
     workgroup: u32,
     wave: u32,
@@ -43,6 +45,7 @@ struct JsonMessage {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Exported {
     target: String,
     compressed: bool,
@@ -55,6 +58,7 @@ struct Exported {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct FaultLine {
     workgroup: u32,
     wave: u32,
@@ -65,6 +69,7 @@ struct FaultLine {
 
 /// Memory to be shown after a run.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MemoryDump {
     address: Hex,
     words: Vec<Hex>,
@@ -240,3 +245,5 @@ pub fn text(
     );
     out.write_all(text.as_bytes())
 }
+
+crate::schema::shapes!(object: RunReport<'_>);

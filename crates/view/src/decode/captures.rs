@@ -43,6 +43,7 @@ pub fn capture(
 
 /// The GPU that what follows was submitted to.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct GpuLine {
     #[serde(rename = "type")]
     ty: &'static str,
@@ -52,6 +53,7 @@ struct GpuLine {
 
 /// A section that is not told by the lines of what it holds.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct SectionLine<'a> {
     #[serde(rename = "type")]
     ty: &'static str,
@@ -64,6 +66,7 @@ struct SectionLine<'a> {
 
 /// An address and a size: a buffer, or a log.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct RangeLine {
     #[serde(rename = "type")]
     ty: &'static str,
@@ -73,6 +76,7 @@ struct RangeLine {
 
 /// The contents of the buffer named last.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ContentsLine {
     #[serde(rename = "type")]
     ty: &'static str,
@@ -81,6 +85,7 @@ struct ContentsLine {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct SubmitLine<'a> {
     #[serde(rename = "type")]
     ty: &'static str,
@@ -180,7 +185,10 @@ impl<'d> Consumer<'d> for Events<'_> {
 
 /// A line that is only its type.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Plain {
     #[serde(rename = "type")]
     ty: &'static str,
 }
+
+crate::schema::shapes!(lines: GpuLine, SectionLine<'_>, RangeLine, ContentsLine, SubmitLine<'_>, Plain);

@@ -3,9 +3,9 @@
 //!
 //! Never: a verdict.
 
-mod captures;
-mod sections;
-mod stream;
+pub(crate) mod captures;
+pub(crate) mod sections;
+pub(crate) mod stream;
 
 pub use captures::{LENGTH_PER_BYTE as LENGTH_PER_BYTE_OF_CAPTURE, capture};
 pub(crate) use sections::header;

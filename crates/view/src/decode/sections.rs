@@ -11,6 +11,7 @@ use unwedge_capture::msm::{Blob, Devcore, GmuBuffer, RegisterValue};
 use unwedge_hw::{Db, RegSpace, Registers};
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct SectionsHeader<'a> {
     #[serde(flatten)]
     start: Start<'a>,
@@ -37,6 +38,7 @@ pub fn header(dump: &Devcore<'_>, db: &Db, lines: &mut Lines<'_>) {
 
 /// One entry of a section. Which fields are there depends on the type.
 #[derive(Serialize, Default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct SectionEntry<'a> {
     #[serde(rename = "type")]
     ty: &'static str,
@@ -109,6 +111,7 @@ fn span(span: Span) -> Option<[u64; 2]> {
 
 /// A register of a section.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct SectionRegister<'a> {
     #[serde(rename = "type")]
     ty: &'static str,
@@ -321,3 +324,7 @@ fn blocks(dump: &Devcore<'_>, lines: &mut Lines<'_>) {
         }
     }
 }
+
+crate::schema::shapes!(lines: SectionEntry<'_>, SectionRegister<'_>, SectionsHeader<'_>);
+
+crate::schema::shape!(Data, {"type": "string"});

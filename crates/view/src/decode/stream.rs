@@ -113,6 +113,7 @@ pub fn stretches<'a>(case: &AdrenoCase<'a>, stop: Option<&CpStop>) -> impl Itera
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct RingStart {
     #[serde(rename = "type")]
     ty: &'static str,
@@ -134,6 +135,7 @@ pub struct JsonSink<'s, 'o> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct PacketLine<'a> {
     #[serde(rename = "type")]
     ty: &'static str,
@@ -158,6 +160,7 @@ struct PacketLine<'a> {
 
 /// A decoded dword, or pair of dwords, of a payload.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct PayloadEntry<'a> {
     index: usize,
     name: &'a str,
@@ -192,6 +195,7 @@ fn entries<'g>(gpu: Gpu<'g>, name: Option<&str>, payload: Dwords<'_>) -> Vec<Pay
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct WriteLine<'a> {
     #[serde(rename = "type")]
     ty: &'static str,
@@ -208,6 +212,7 @@ struct WriteLine<'a> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct StreamLine {
     #[serde(rename = "type")]
     ty: &'static str,
@@ -223,6 +228,7 @@ struct StreamLine {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct GroupLine {
     #[serde(rename = "type")]
     ty: &'static str,
@@ -234,6 +240,7 @@ struct GroupLine {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct LoadStateLine {
     #[serde(rename = "type")]
     ty: &'static str,
@@ -248,6 +255,7 @@ struct LoadStateLine {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct DrawLine<'a> {
     #[serde(rename = "type")]
     ty: &'static str,
@@ -276,6 +284,7 @@ struct DrawLine<'a> {
 
 /// A number with its name in an enum.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Named<'a> {
     value: u32,
     #[serde(rename = "enum", skip_serializing_if = "Option::is_none")]
@@ -290,6 +299,7 @@ impl<'a> Named<'a> {
 
 /// A register written since the last draw.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct StateRegister<'a> {
     offset: Hex,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -298,6 +308,7 @@ struct StateRegister<'a> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct TroubleLine {
     #[serde(rename = "type")]
     ty: &'static str,
@@ -512,3 +523,5 @@ impl AdrenoSink for JsonSink<'_, '_> {
         Flow::Continue
     }
 }
+
+crate::schema::shapes!(lines: RingStart, PacketLine<'_>, WriteLine<'_>, StreamLine, GroupLine, LoadStateLine, DrawLine<'_>, TroubleLine);

@@ -3,10 +3,10 @@
 //! Both sides are read at once, each by a thread of its own, submit by submit: memory is bounded by the longest submit.
 //! Never: what a difference is; that is `unwedge_stream::compare`'s.
 
-mod registers;
-mod show;
+pub(crate) mod registers;
+pub(crate) mod show;
 mod side;
-mod verdict;
+pub(crate) mod verdict;
 
 pub use verdict::{ExplainedDump, VerdictOptions, verdicts};
 
@@ -379,6 +379,7 @@ fn line<T: Serialize>(record: &T, out: &mut dyn Write) {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct DiffHeader<'a> {
     #[serde(flatten)]
     heading: Heading<'a>,
@@ -387,6 +388,7 @@ struct DiffHeader<'a> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct SideLine {
     file: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -397,6 +399,7 @@ struct SideLine {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Note<'a> {
     #[serde(rename = "type")]
     ty: &'static str,
@@ -404,9 +407,12 @@ struct Note<'a> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct DiffEnd {
     #[serde(rename = "type")]
     ty: &'static str,
     differs: bool,
     lost: bool,
 }
+
+crate::schema::shapes!(lines: DiffHeader<'_>, Note<'_>, DiffEnd, SideLine);

@@ -32,6 +32,7 @@ struct CapturedRegister<'d> {
 
 /// A register whose values in two dumps are not the same.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct RegisterDifference {
     #[serde(rename = "type")]
     line: &'static str,
@@ -215,3 +216,5 @@ impl<'d> RegisterList<'d> {
         }
     }
 }
+
+crate::schema::shapes!(lines: RegisterDifference);

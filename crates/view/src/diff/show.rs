@@ -61,6 +61,7 @@ fn name(registers: RegisterSet<'_>, subject: Subject) -> String {
 
 /// A part of a register that differs.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct RegisterPart {
     /// The field; `None` for what is in no field.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -367,6 +368,7 @@ fn some(names: &[String]) -> String {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct SubmitLine {
     #[serde(rename = "type")]
     ty: &'static str,
@@ -386,6 +388,7 @@ struct SubmitLine {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct DifferenceLine {
     name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -397,6 +400,7 @@ struct DifferenceLine {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct StretchLine {
     draws_a: [u32; 2],
     draws_b: [u32; 2],
@@ -404,3 +408,5 @@ struct StretchLine {
     b: Option<Hex>,
     parts: Vec<RegisterPart>,
 }
+
+crate::schema::shapes!(lines: SubmitLine);

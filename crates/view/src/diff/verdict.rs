@@ -113,6 +113,7 @@ struct StateComparison {
 
 /// A register that the streams set to other values; `None` where one of them does not set it.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct StateDifference {
     #[serde(rename = "type")]
     line: &'static str,
@@ -407,6 +408,7 @@ impl Shown<'_> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct JsonHeader<'a> {
     #[serde(flatten)]
     heading: Heading<'a>,
@@ -416,6 +418,7 @@ struct JsonHeader<'a> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct JsonSide<'a> {
     file: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -426,6 +429,7 @@ struct JsonSide<'a> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct JsonAspect<'a> {
     #[serde(rename = "type")]
     line: &'static str,
@@ -440,6 +444,7 @@ struct JsonAspect<'a> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct JsonBlocks<'a> {
     both: &'a [String],
     only_a: &'a [String],
@@ -447,6 +452,7 @@ struct JsonBlocks<'a> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct JsonFindingOnly {
     #[serde(rename = "type")]
     line: &'static str,
@@ -455,3 +461,5 @@ struct JsonFindingOnly {
     trust: &'static str,
     title: String,
 }
+
+crate::schema::shapes!(lines: StateDifference, JsonHeader<'_>, JsonAspect<'_>, JsonFindingOnly);

@@ -1,7 +1,7 @@
 //! What is in a file, and what is not, as `unwedge info` shows it.
 
 pub mod objects;
-mod summary;
+pub(crate) mod summary;
 
 pub use summary::{json, text};
 

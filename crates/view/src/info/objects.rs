@@ -8,6 +8,7 @@ use unwedge_capture::elf;
 
 /// A code object, or another file beside it.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ObjectSummary {
     /// Its number among the code objects: what `--object` takes.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -19,6 +19,7 @@ use unwedge_hw::{Db, DbIdentity};
 const SCHEMA: u32 = 1;
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct JsonSummary<'a> {
     #[serde(flatten)]
     heading: Heading<'a>,
@@ -45,6 +46,7 @@ struct JsonSummary<'a> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct DumpSummary<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     gpu: Option<String>,
@@ -57,6 +59,7 @@ struct DumpSummary<'a> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct SectionSummary<'a> {
     name: &'a str,
     known: bool,
@@ -68,12 +71,14 @@ struct SectionSummary<'a> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Absent {
     name: &'static str,
     meaning: Cow<'static, str>,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Problem {
     severity: &'static str,
     message: String,
@@ -271,3 +276,5 @@ fn problems(s: &JsonSummary<'_>, style: Style, out: &mut dyn Write) -> io::Resul
     }
     Ok(())
 }
+
+crate::schema::shapes!(object: JsonSummary<'_>);

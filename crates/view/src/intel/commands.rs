@@ -243,6 +243,7 @@ fn text_of_state(
 
 /// A line of JSON about a stream. Which fields are there depends on the type.
 #[derive(Serialize, Default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct CommandLine<'a> {
     #[serde(rename = "type")]
     ty: &'static str,
@@ -340,6 +341,7 @@ pub fn json(stream: &EngineStream<'_>, lines: &mut Lines<'_>) -> io::Result<()> 
 
 /// What was set where an engine stands.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct StateLine<'a> {
     #[serde(rename = "type")]
     ty: &'static str,
@@ -359,6 +361,7 @@ struct StateLine<'a> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Set {
     name: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -367,6 +370,7 @@ struct Set {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct PointerLine {
     command: &'static str,
     field: &'static str,
@@ -381,6 +385,7 @@ struct PointerLine {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct WrittenLine {
     offset: Hex,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -452,3 +457,5 @@ fn json_of_state(stream: &EngineStream<'_>, engine: &str, state: &IntelState<'_>
         registers: state.registers().map(written).collect(),
     });
 }
+
+crate::schema::shapes!(lines: CommandLine<'_>, StateLine<'_>);

@@ -12,6 +12,7 @@ const SHOWN: usize = 40;
 
 /// What `info` says of a dump.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IntelSummary<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     gpu: Option<String>,
@@ -23,6 +24,7 @@ pub struct IntelSummary<'a> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct EngineSummary {
     name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -35,6 +37,7 @@ struct EngineSummary {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct MemorySummary<'a> {
     #[serde(skip_serializing_if = "String::is_empty")]
     engine: String,
@@ -54,6 +57,7 @@ struct MemorySummary<'a> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct SectionSummary<'a> {
     name: &'a str,
     known: bool,

@@ -16,6 +16,7 @@ use unwedge_hw::intel::platform::EngineClass;
 use unwedge_intel::fence::IntelFence;
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct IntelHeader<'a> {
     #[serde(flatten)]
     start: Start<'a>,
@@ -26,6 +27,7 @@ struct IntelHeader<'a> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct JsonDevice {
     name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -35,6 +37,7 @@ struct JsonDevice {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct FieldLine<'a> {
     #[serde(rename = "type")]
     ty: &'static str,
@@ -46,6 +49,7 @@ struct FieldLine<'a> {
 }
 
 #[derive(Serialize, Default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct IntelEntry<'a> {
     #[serde(rename = "type")]
     ty: &'static str,
@@ -111,6 +115,7 @@ struct IntelEntry<'a> {
 
 /// What a fence register says.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct FenceRange {
     valid: bool,
     start: Hex,
@@ -377,3 +382,7 @@ fn blocks(dump: IntelDump<'_, '_>, max_size: u64, lines: &mut Lines<'_>) -> Vec<
     }
     lost
 }
+
+crate::schema::shapes!(lines: FieldLine<'_>, IntelEntry<'_>, IntelHeader<'_>);
+
+crate::schema::shape!(Contents, {"type": "string"});

@@ -2,10 +2,10 @@
 //!
 //! Never: reads a dump from its bytes.
 
-mod commands;
+pub(crate) mod commands;
 pub mod info;
 pub mod json;
-mod references;
+pub(crate) mod references;
 pub(crate) mod streams;
 pub mod text;
 pub mod values;
@@ -178,6 +178,7 @@ impl<'d, 'a> IntelDump<'d, 'a> {
 
 /// What a dump says of the hang in its first lines, as JSON.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Origin<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     kernel: Option<&'a str>,

@@ -381,6 +381,7 @@ fn end_id(end: KernelEnd) -> &'static str {
 
 /// A reference as JSON.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ReferenceLine<'a> {
     #[serde(rename = "type")]
     ty: &'static str,
@@ -430,6 +431,7 @@ struct ReferenceLine<'a> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct BufferLine<'a> {
     name: &'a str,
     iova: Hex,
@@ -438,6 +440,7 @@ struct BufferLine<'a> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct StateLine {
     index: u32,
     iova: Hex,
@@ -501,3 +504,5 @@ impl<'a> ReferenceLine<'a> {
         }
     }
 }
+
+crate::schema::shapes!(lines: ReferenceLine<'_>, BufferLine<'_>, StateLine);

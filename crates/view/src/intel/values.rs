@@ -69,6 +69,7 @@ pub fn with_value(
 
 /// A field of a command or register as JSON.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FieldLine {
     name: &'static str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -222,6 +223,7 @@ fn fields_set(register: registers::RegisterEntry, value: u64) -> Option<Meaning>
 
 /// What a register says, as JSON.
 #[derive(Serialize, Default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MeaningLine {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     fields: Vec<FieldLine>,

@@ -38,6 +38,7 @@ pub fn formats_text(out: &mut dyn Write) -> io::Result<()> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct FormatJson {
     #[serde(rename = "type")]
     ty: &'static str,
@@ -85,3 +86,5 @@ pub fn formats_json(out: &mut dyn Write) -> io::Result<()> {
     }
     Ok(())
 }
+
+crate::schema::shapes!(object: FormatJson);

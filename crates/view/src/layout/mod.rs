@@ -2,7 +2,7 @@
 //!
 //! Never: computes a layout, which [`unwedge_hw::adreno::layout`] does.
 
-mod formats;
+pub(crate) mod formats;
 mod request;
 
 pub use formats::{formats_json, formats_text};
@@ -87,6 +87,7 @@ pub struct LayoutView {
 
 /// Where a texel is.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct TexelAnswer {
     level: u32,
     x: u32,
@@ -107,6 +108,7 @@ struct TexelAnswer {
 
 /// What a byte belongs to.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ByteAnswer {
     offset: Hex,
     #[serde(flatten)]
@@ -114,6 +116,7 @@ struct ByteAnswer {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "belongs_to", rename_all = "snake_case")]
 enum ByteOwner {
     /// A texel, or a block by its first texel.
@@ -418,11 +421,13 @@ impl LayoutView {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct LayoutJson<'a> {
     #[serde(flatten)]
     heading: Heading<'a>,
     gpu: &'a str,
     #[serde(serialize_with = "generation_name")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     generation: Generation,
     format: &'a str,
     width: u32,
@@ -463,6 +468,7 @@ fn generation_name<S: serde::Serializer>(generation: &Generation, s: S) -> Resul
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct LevelJson {
     width: u32,
     height: u32,
@@ -477,6 +483,7 @@ struct LevelJson {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct FlagJson {
     offset: u64,
     pitch: u32,
@@ -633,3 +640,5 @@ fn texel_owner(layout: &ImageLayout, offset: u64) -> ByteOwner {
     }
     ByteOwner::Padding
 }
+
+crate::schema::shapes!(object: LayoutJson<'_>);

@@ -48,6 +48,7 @@ pub fn text(layout: Option<&LrcLayout>, changed: &[ChangedRegister], out: &mut d
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Differences<'a> {
     #[serde(flatten)]
     heading: Heading<'a>,
@@ -57,6 +58,7 @@ struct Differences<'a> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Difference {
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'static str>,
@@ -69,6 +71,7 @@ struct Difference {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Side {
     dword: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,3 +100,5 @@ pub fn json(layout: Option<&LrcLayout>, changed: &[ChangedRegister], out: &mut d
     serde_json::to_writer(&mut *out, &all)?;
     writeln!(out)
 }
+
+crate::schema::shapes!(object: Differences<'_>);

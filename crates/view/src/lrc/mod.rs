@@ -38,6 +38,7 @@ pub fn likely(image: &LrcImage<'_>) -> Option<LrcLayout> {
 
 /// Names of an engine's platforms and the like, for JSON.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ContextName {
     driver: String,
     graphics_version: String,

@@ -116,6 +116,7 @@ fn fields(saved: &SavedRegister, name: Option<&str>, layout: Option<&LrcLayout>)
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct PageObject<'a> {
     #[serde(flatten)]
     heading: Heading<'a>,
@@ -128,6 +129,7 @@ struct PageObject<'a> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ShownCommand {
     dword: usize,
     dwords: usize,
@@ -136,6 +138,7 @@ struct ShownCommand {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ShownRegister {
     dword: usize,
     offset: Hex,
@@ -149,6 +152,7 @@ struct ShownRegister {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ShownField {
     name: &'static str,
     low: u8,
@@ -205,3 +209,5 @@ pub fn json(
     serde_json::to_writer(&mut *out, &all)?;
     writeln!(out)
 }
+
+crate::schema::shapes!(object: PageObject<'_>);

@@ -221,6 +221,7 @@ fn said(what: &LrcRegion) -> String {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Report<'a> {
     #[serde(flatten)]
     heading: Heading<'a>,
@@ -238,6 +239,7 @@ struct Report<'a> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct JsonDifference {
     page: usize,
     dword: usize,
@@ -252,6 +254,7 @@ struct JsonDifference {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct JsonFinding {
     kind: &'static str,
     page: usize,
@@ -274,6 +277,7 @@ struct JsonFinding {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct JsonOdd {
     kind: &'static str,
     page: usize,
@@ -361,3 +365,5 @@ pub fn json(found: &Verification<'_>, out: &mut dyn Write) -> io::Result<()> {
     serde_json::to_writer(&mut *out, &report)?;
     writeln!(out)
 }
+
+crate::schema::shapes!(object: Report<'_>);

@@ -3,7 +3,7 @@
 //! Names and the condition are looked up once the GPU is known; from then on registers are read by offset, and nothing
 //! is formatted that was not asked for. Never: what a draw or a pass is; that is `unwedge_stream::query`'s.
 
-mod rows;
+pub(crate) mod rows;
 mod steps;
 
 use crate::decode::stretches;

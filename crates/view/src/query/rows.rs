@@ -364,6 +364,7 @@ fn word(word: &str, out: &mut Vec<u8>) {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct QueryHeader<'a> {
     #[serde(flatten)]
     heading: Heading<'a>,
@@ -372,6 +373,7 @@ struct QueryHeader<'a> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Head<'a> {
     name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -400,6 +402,7 @@ fn bits(mask: u64) -> [u32; 2] {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Row<'a, 'd> {
     #[serde(rename = "type")]
     ty: &'static str,
@@ -452,6 +455,7 @@ impl Serialize for ColumnValues<'_, '_> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct QueryEnd {
     #[serde(rename = "type")]
     ty: &'static str,
@@ -459,6 +463,10 @@ struct QueryEnd {
     condition_unknown: u64,
     lost: bool,
 }
+
+crate::schema::shapes!(lines: QueryHeader<'_>, Row<'_, '_>, QueryEnd);
+
+crate::schema::shape!(ColumnValues<'_, '_>, {"type": "object", "additionalProperties": true});
 
 #[cfg(test)]
 mod tests {

@@ -16,6 +16,7 @@ const SCHEMA: u32 = 1;
 
 /// What is in a capture.
 #[derive(Serialize, Default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Capture {
     bytes: u64,
     gpus: Vec<json::JsonGpu>,
@@ -32,6 +33,7 @@ pub struct Capture {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Process {
     /// `comm/pid`, as the kernel says it.
     name: String,
@@ -43,6 +45,7 @@ const FENCE: &str = ": fence=";
 
 /// Work that command streams start.
 #[derive(Serialize, Default, Clone, Copy)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Started {
     draws: u64,
     dispatches: u64,
@@ -51,6 +54,7 @@ struct Started {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct SubmitSummary {
     number: u32,
     set: u64,
@@ -75,6 +79,7 @@ struct SubmitSummary {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Sections {
     #[serde(rename = "type")]
     number: u32,
@@ -85,6 +90,7 @@ struct Sections {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct LogBuffer {
     name: &'static str,
     iova: Hex,
@@ -261,6 +267,7 @@ impl AdrenoSink for SubmitCounts {
 
 /// A file that is a capture.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CaptureFile<'a> {
     /// What messages call it.
     #[serde(rename = "file")]
@@ -272,6 +279,7 @@ pub struct CaptureFile<'a> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct CaptureObject<'a> {
     #[serde(flatten)]
     heading: Heading<'a>,
@@ -378,3 +386,5 @@ impl Capture {
         Ok(())
     }
 }
+
+crate::schema::shapes!(object: CaptureObject<'_>);

@@ -9,6 +9,7 @@ use unwedge_capture::rd::{RdReader, RdSection, RdSectionKind};
 
 /// A section, for people and programs.
 #[derive(Serialize, Default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct SectionLine {
     offset: u64,
     #[serde(rename = "type")]
@@ -133,3 +134,5 @@ impl SectionLine {
         out.write_all(b"\n")
     }
 }
+
+crate::schema::shapes!(object: SectionLine);

@@ -216,6 +216,7 @@ impl<'d, 'q> Answers<'d, 'q> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct AmdRegsHeader<'a> {
     #[serde(flatten)]
     heading: Heading<'a>,
@@ -226,6 +227,8 @@ struct AmdRegsHeader<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     target: Option<String>,
 }
+
+crate::schema::shapes!(lines: AmdRegsHeader<'_>);
 
 #[cfg(test)]
 mod tests {

@@ -13,6 +13,7 @@ const DIFFERENCES_SHOWN: usize = 6;
 
 /// An answer.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum DescribedEntry<'d> {
     /// A register.
@@ -26,6 +27,7 @@ pub enum DescribedEntry<'d> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DescribedHeader<'d> {
     #[serde(rename = "name")]
     register: String,
@@ -37,6 +39,7 @@ pub struct DescribedHeader<'d> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DescribedRegister<'d> {
     name: &'d str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,6 +67,7 @@ struct NotatedValue<'d> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DescribedLayout<'d> {
     name: &'d str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,6 +76,7 @@ pub struct DescribedLayout<'d> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct LayoutDword<'d> {
     index: u32,
     name: &'d str,
@@ -80,6 +85,7 @@ struct LayoutDword<'d> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Enumeration<'d> {
     name: &'d str,
     values: Vec<EnumValue<'d>>,
@@ -88,6 +94,7 @@ pub struct Enumeration<'d> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct EnumValue<'d> {
     value: u64,
     name: &'d str,
@@ -95,6 +102,7 @@ struct EnumValue<'d> {
 
 /// A type: its name and its fields, or the values of its enum.
 #[derive(Serialize, Default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Shape<'d> {
     #[serde(rename = "value_type", skip_serializing_if = "Option::is_none")]
     ty: Option<&'d str>,
@@ -105,6 +113,7 @@ struct Shape<'d> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct FieldShape<'d> {
     name: &'d str,
     low: u32,
@@ -115,6 +124,7 @@ struct FieldShape<'d> {
 
 /// The register of the same name on another generation.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Elsewhere {
     generation: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -432,3 +442,5 @@ impl Shape<'_> {
         Ok(())
     }
 }
+
+crate::schema::shapes!(lines: DescribedEntry<'_>);

@@ -18,6 +18,7 @@ const NAMES: usize = 16;
 
 /// An answer.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "kebab-case")]
 enum IntelAnswer {
     Register(Box<Answer>),
@@ -28,6 +29,7 @@ enum IntelAnswer {
 
 /// A register, and a value of it.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Answer {
     name: &'static str,
     /// `engine` where every engine has one.
@@ -54,6 +56,7 @@ struct Answer {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Bits {
     name: &'static str,
     low: u32,
@@ -63,6 +66,7 @@ struct Bits {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Named {
     value: u32,
     name: &'static str,
@@ -70,6 +74,7 @@ struct Named {
 
 /// A command or structure: where its fields are.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Shape {
     name: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,6 +89,7 @@ struct Shape {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct JsonEnum {
     name: &'static str,
     values: Vec<Named>,
@@ -299,6 +305,7 @@ impl IntelAnswer {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct IntelRegsHeader<'a> {
     #[serde(flatten)]
     heading: Heading<'a>,
@@ -357,3 +364,5 @@ impl<'q> Answers<'q> {
         Ok(())
     }
 }
+
+crate::schema::shapes!(lines: IntelAnswer, IntelRegsHeader<'_>);

@@ -4,7 +4,7 @@
 
 pub mod amd;
 pub mod chip;
-mod describe;
+pub(crate) mod describe;
 pub mod intel;
 
 use crate::Style;
@@ -164,6 +164,7 @@ impl<'d, 'q> Answers<'d, 'q> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct RegsHeader<'a> {
     #[serde(flatten)]
     heading: Heading<'a>,
@@ -241,6 +242,8 @@ impl<'d> Lookup<'d> {
         format!("{query}: not on {}; {hint}", chip.generation)
     }
 }
+
+crate::schema::shapes!(lines: RegsHeader<'_>);
 
 #[cfg(test)]
 mod tests {

@@ -13,6 +13,7 @@ use unwedge_sim::adreno::{
 
 /// What caches showed.
 #[derive(Serialize, Default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct StaleReads {
     reads: Vec<ShownRead>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -24,6 +25,7 @@ pub(super) struct StaleReads {
 
 /// A packet that reads or writes.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ShownPacket {
     submit: u32,
     thread: &'static str,
@@ -33,6 +35,7 @@ struct ShownPacket {
 
 /// A tag of a line in a CCU.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ShownTag {
     attachment: String,
     layer: u16,
@@ -41,6 +44,7 @@ struct ShownTag {
 
 /// A read that missed a flush.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ShownRead {
     iova: Hex,
     bytes: u64,
@@ -68,6 +72,7 @@ struct ShownRead {
 
 /// A write that a later write-back undid.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ShownLoss {
     iova: Hex,
     bytes: u64,

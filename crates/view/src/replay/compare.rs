@@ -13,6 +13,7 @@ const PAGE: u64 = 4096;
 
 /// A buffer that is not the same in both.
 #[derive(Serialize, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DifferingBuffer {
     iova: Hex,
     size: u64,
@@ -25,6 +26,7 @@ pub struct DifferingBuffer {
 }
 
 #[derive(Serialize, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct DifferingSpan {
     bytes: u64,
     first: Hex,
@@ -33,6 +35,7 @@ struct DifferingSpan {
 
 /// A buffer that is not in a snapshot as the replay of the set before left it.
 #[derive(Serialize, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct SnapshotDifference {
     /// The set that the snapshot is of.
     set: u64,

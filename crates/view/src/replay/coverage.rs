@@ -58,6 +58,7 @@ pub(super) struct Coverage {
 
 /// What was covered, in numbers.
 #[derive(Serialize, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CoverageNumbers {
     width: u32,
     height: u32,
@@ -72,6 +73,7 @@ pub struct CoverageNumbers {
 }
 
 #[derive(Serialize, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct PixelCount {
     count: u32,
     pixels: u64,

@@ -88,6 +88,7 @@ impl FromStr for FiberSpec {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct RegisterJson {
     name: String,
     value: Hex,
@@ -97,6 +98,7 @@ struct RegisterJson {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct RunJson {
     r#type: &'static str,
     fiber: usize,
@@ -116,6 +118,7 @@ struct RunJson {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct StepJson {
     r#type: &'static str,
     fiber: usize,

@@ -9,6 +9,7 @@ use unwedge_sim::adreno::AdrenoMachine;
 
 /// What the check of LRZ came to.
 #[derive(Serialize, Default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct LrzReport {
     /// Fragments that LRZ would have rejected.
     rejected: u64,
@@ -23,6 +24,7 @@ pub(super) struct LrzReport {
 
 /// A fragment that LRZ would have rejected though it is seen.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ShownMiss {
     draw: u64,
     packet: Hex,

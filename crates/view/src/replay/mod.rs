@@ -12,7 +12,7 @@ mod image;
 mod lrz;
 mod passes;
 mod picture_diff;
-mod pixel;
+pub(crate) mod pixel;
 mod png;
 mod replacement;
 mod spec;
@@ -158,6 +158,7 @@ pub struct MemoryWanted {
 const SCHEMA: u32 = 1;
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ReplayObject<'a> {
     #[serde(flatten)]
     heading: Heading<'a>,
@@ -168,6 +169,7 @@ struct ReplayObject<'a> {
 
 /// What a replay came to.
 #[derive(Serialize, Default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Replayed {
     /// The GPU that the capture names, if the machine can be it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -219,6 +221,7 @@ pub struct Replayed {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ComparedReplays {
     other: String,
     /// The submits of the other that did not end.
@@ -235,6 +238,7 @@ pub struct HangFiles {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct SubmitEnd {
     number: u32,
     set: u64,
@@ -254,6 +258,7 @@ struct SubmitEnd {
 }
 
 #[derive(Serialize, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 enum EndKind {
     Done,
@@ -266,6 +271,7 @@ enum EndKind {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Position {
     level: u8,
     iova: Hex,
@@ -274,6 +280,7 @@ struct Position {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ChangedBuffer {
     iova: Hex,
     size: u64,
@@ -883,3 +890,5 @@ impl Replayed {
 pub fn no_hang(file: &str) -> Diagnostic {
     Diagnostic::loss(None, format!("no submit stopped as hardware would: {file} is not written"))
 }
+
+crate::schema::shapes!(object: ReplayObject<'_>);

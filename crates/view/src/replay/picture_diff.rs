@@ -23,6 +23,7 @@ pub type Pictures = BTreeMap<String, Vec<u8>>;
 
 /// How pictures of the same name differ.
 #[derive(Serialize, Debug, Default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PictureDiff {
     name: String,
     /// Where it is, if not in both.
@@ -51,6 +52,7 @@ pub struct PictureDiff {
 }
 
 #[derive(Serialize, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct DifferingPixel {
     x: u32,
     y: u32,
@@ -178,6 +180,7 @@ impl PictureDiff {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct DiffJson<'a> {
     #[serde(flatten)]
     heading: Heading<'a>,

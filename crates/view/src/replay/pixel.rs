@@ -40,6 +40,7 @@ pub struct PixelWanted {
 
 /// What happened to a pixel.
 #[derive(Serialize, Debug, Default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PixelHistory {
     x: u32,
     y: u32,
@@ -67,6 +68,7 @@ struct PixelChoices {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct PixelJson<'a> {
     #[serde(flatten)]
     heading: Heading<'a>,
@@ -76,6 +78,7 @@ struct PixelJson<'a> {
 }
 
 #[derive(Serialize, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct PixelEvent {
     r#type: &'static str,
     set: u64,
@@ -91,6 +94,7 @@ struct PixelEvent {
 }
 
 #[derive(Serialize, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct PixelFragment {
     primitive: u64,
     front: bool,
@@ -106,6 +110,7 @@ struct PixelFragment {
 }
 
 #[derive(Serialize, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct TestJson {
     sample: u32,
     /// Before the shader.
@@ -120,6 +125,7 @@ struct TestJson {
 }
 
 #[derive(Serialize, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ShadedJson {
     #[serde(skip_serializing_if = "Option::is_none")]
     sample: Option<u8>,
@@ -140,6 +146,7 @@ struct ShadedJson {
 }
 
 #[derive(Serialize, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct OutputJson {
     target: String,
     bits: [Hex; 4],
@@ -148,6 +155,7 @@ struct OutputJson {
 
 /// A texel, or a sample of it, that was written.
 #[derive(Serialize, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct TexelWrite {
     target: String,
     sample: u32,
@@ -163,6 +171,7 @@ struct TexelWrite {
 }
 
 #[derive(Serialize, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct FinalValue {
     target: String,
     sample: u32,
@@ -172,6 +181,7 @@ struct FinalValue {
 }
 
 #[derive(Serialize, Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Texel {
     /// In their order in memory, as hexadecimal digits.
     bytes: String,
@@ -179,6 +189,7 @@ struct Texel {
 }
 
 #[derive(Serialize, Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 enum TexelJson {
     Floats([f32; 4]),
@@ -881,3 +892,5 @@ impl PixelHistory {
         Ok(())
     }
 }
+
+crate::schema::shapes!(object: PixelJson<'_>);

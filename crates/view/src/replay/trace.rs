@@ -32,6 +32,7 @@ pub struct PacketTrace<'t> {
 
 /// A packet and what became of it.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct TracedPacket<'p> {
     r#type: &'static str,
     submit: u32,
@@ -65,6 +66,7 @@ pub(super) struct TracedPacket<'p> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct RegisterChange {
     offset: Hex,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,6 +75,7 @@ struct RegisterChange {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct MemoryChange {
     iova: Hex,
     size: u64,

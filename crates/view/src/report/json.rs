@@ -34,6 +34,7 @@ pub fn json_line(report: &Report, file: Option<&str>, out: &mut dyn Write) -> io
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Document<'r> {
     schema: &'static str,
     schema_version: u32,
@@ -107,6 +108,7 @@ impl<'r> Document<'r> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct JsonCause {
     finding: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -115,6 +117,7 @@ struct JsonCause {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Hang<'r> {
     #[serde(skip_serializing_if = "Option::is_none")]
     ring: Option<u32>,
@@ -132,6 +135,7 @@ struct Hang<'r> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct JsonLevel {
     level: u8,
     name: Cow<'static, str>,
@@ -144,6 +148,7 @@ struct JsonLevel {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct JsonFinding<'r> {
     rule: &'static str,
     kind: &'static str,
@@ -160,6 +165,7 @@ struct JsonFinding<'r> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct JsonEvidence<'r> {
     section: &'r str,
     what: String,
@@ -171,6 +177,7 @@ struct JsonEvidence<'r> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct JsonCode<'r> {
     place: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -183,6 +190,7 @@ struct JsonCode<'r> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct JsonWait<'r> {
     counter: &'r str,
     until: u64,
@@ -192,6 +200,7 @@ struct JsonWait<'r> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct JsonLine<'r> {
     #[serde(skip_serializing_if = "Option::is_none")]
     address: Option<String>,
@@ -203,6 +212,7 @@ struct JsonLine<'r> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct JsonAdvice {
     id: &'static str,
     action: String,
@@ -216,6 +226,7 @@ impl JsonAdvice {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct JsonDiagnostic<'r> {
     severity: &'static str,
     message: &'r str,
@@ -300,3 +311,5 @@ impl<'r> JsonFinding<'r> {
         }
     }
 }
+
+crate::schema::shapes!(object: Document<'_>);

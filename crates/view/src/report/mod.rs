@@ -4,7 +4,7 @@
 //! then what supports the cause, what stands on its own, what the dump does not hold, and what to try next. Shows what the report holds and
 //! nothing else.
 
-mod json;
+pub(crate) mod json;
 pub(crate) mod layout;
 mod packets;
 

@@ -214,6 +214,7 @@ fn field(field: &FieldFact) -> Option<String> {
 
 /// Packets around a place.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct JsonPackets<'r> {
     mark: &'static str,
     stream: &'r str,
@@ -221,6 +222,7 @@ pub(super) struct JsonPackets<'r> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct JsonPacket<'r> {
     level: &'r str,
     #[serde(skip_serializing_if = "Option::is_none")]

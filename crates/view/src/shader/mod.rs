@@ -3,10 +3,10 @@
 //! Never: reads a shader or runs it, which [`unwedge_shader`] does. What the options of a run say is parsed here; files are the caller's.
 
 mod execution;
-mod optimization;
+pub(crate) mod optimization;
 mod request;
-mod run;
-mod validity;
+pub(crate) mod run;
+pub(crate) mod validity;
 
 pub use execution::{RunRequest, ShaderRunError};
 pub use optimization::{OptimizationView, PrintAfter, PrintRequest};

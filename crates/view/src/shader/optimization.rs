@@ -69,6 +69,7 @@ struct BrokenByPass {
 
 /// A pass that has run.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct PassView {
     pass: &'static str,
     changed: bool,
@@ -79,6 +80,7 @@ struct PassView {
 
 /// What the passes of a pipeline made of a shader.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OptimizationView {
     #[serde(flatten)]
     heading: Heading<'static>,
@@ -156,6 +158,8 @@ impl OptimizationView {
         writeln!(out)
     }
 }
+
+crate::schema::shapes!(object: OptimizationView);
 
 #[cfg(test)]
 mod tests {

@@ -16,12 +16,14 @@ const LINE: usize = 8;
 
 /// A buffer to be shown after the run.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct BufferDump {
     set: u32,
     binding: u32,
     index: u32,
     size: usize,
     #[serde(serialize_with = "as_hex")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     words: Vec<u32>,
 }
 
@@ -59,6 +61,7 @@ impl BufferDump {
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct FindingView<'a> {
     violation: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -158,6 +161,7 @@ fn source(shader: &Shader, loc: SourceLoc) -> Option<String> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Ran<'a> {
     #[serde(flatten)]
     heading: Heading<'static>,
@@ -246,3 +250,5 @@ impl RunView<'_> {
         writeln!(out)
     }
 }
+
+crate::schema::shapes!(object: Ran<'_>);

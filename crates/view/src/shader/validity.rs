@@ -11,6 +11,7 @@ const SCHEMA: u32 = 1;
 
 /// What the check of an entry point gave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Validity {
     /// It is valid.
@@ -23,6 +24,7 @@ pub enum Validity {
 
 /// An entry point and what the check gave; without a name if it is the file as a whole.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Checked {
     #[serde(skip_serializing_if = "Option::is_none")]
     entry: Option<String>,
@@ -55,6 +57,7 @@ impl Checked {
 
 /// A file with the validity of its entry points.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ValidityView {
     #[serde(flatten)]
     heading: Heading<'static>,
@@ -143,3 +146,5 @@ impl ValidityView {
         writeln!(out)
     }
 }
+
+crate::schema::shapes!(object: ValidityView);
