@@ -29,6 +29,7 @@ pub mod object;
 pub mod occupancy;
 mod opt;
 mod select;
+pub mod skips;
 pub mod valid;
 pub mod waits;
 
