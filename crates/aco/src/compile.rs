@@ -5,7 +5,7 @@ use crate::error::FinishError;
 use crate::finish::{Code, Limits, finish};
 use crate::ir::Program;
 use crate::opt::{self, Passes};
-use crate::{exec, lower, mask_phis, select};
+use crate::{exec, lower, mask_phis, schedule, select};
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_shader::ir::{FloatMode, Op, Round, Shader, ShaderInfo, Stage, SystemValue, Type};
 
@@ -127,10 +127,10 @@ pub struct Masked {
 }
 
 /// How many of them come before scalar values are SSA along the linear flow.
-pub const UNREPAIRED_PHASES: usize = 2;
+pub const UNREPAIRED_PHASES: usize = 3;
 
 /// Names of the phases that [`front`] calls its watcher after.
-pub const FRONT_PHASES: [&str; 4] = ["select", "opt", "mask-phis", "exec"];
+pub const FRONT_PHASES: [&str; 5] = ["select", "opt", "schedule", "mask-phis", "exec"];
 
 /// Runs the phases up to the exec masks, and calls `watch` after each of them. The shader is lowered in place.
 ///
@@ -151,9 +151,13 @@ pub fn front(
     watch(FRONT_PHASES[0], &program);
     opt::optimize(&mut program, float_mode, options.passes);
     watch(FRONT_PHASES[1], &program);
-    mask_phis::lower_mask_phis(&mut program);
+    if options.passes.scheduling {
+        schedule::schedule(&mut program);
+    }
     watch(FRONT_PHASES[2], &program);
-    exec::insert_exec_masks(&mut program);
+    mask_phis::lower_mask_phis(&mut program);
     watch(FRONT_PHASES[3], &program);
+    exec::insert_exec_masks(&mut program);
+    watch(FRONT_PHASES[4], &program);
     Ok(Masked { program, args, float_mode })
 }

@@ -4,7 +4,7 @@ use crate::assemble;
 use crate::error::FinishError;
 use crate::ir::shape::Variants;
 use crate::ir::{Program, RegCounts};
-use crate::{allocate, edges, eliminate, hardware, hazards, jumps, live, machine, waits};
+use crate::{allocate, edges, eliminate, hardware, hazards, live, machine, skips, waits};
 use unwedge_isa::amdgcn::Gpu;
 
 /// How many registers a program may use.
@@ -100,7 +100,7 @@ pub fn finish_watched(
     hardware::lower(program, &variants)?;
     watch(BackPhase::Hardware, program);
     let mut machine = machine::from_program(program, &variants)?;
-    jumps::simplify(&mut machine);
+    skips::simplify(&mut machine);
     waits::insert(&mut machine);
     hazards::insert(&mut machine);
     let assembly = assemble::assemble(&mut machine)?;

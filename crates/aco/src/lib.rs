@@ -28,7 +28,9 @@ mod mask_phis;
 pub mod object;
 pub mod occupancy;
 mod opt;
+mod schedule;
 mod select;
+pub mod skips;
 pub mod valid;
 pub mod waits;
 

@@ -254,10 +254,11 @@ pub fn inline(gpu: &Gpu, ty: Type, bits: u64) -> Option<u8> {
 
 /// An instruction that later phases insert, with operands in the order they are written.
 pub(crate) fn plain(opcode: Opcode, operands: &[amdgcn::Operand], gpu: &Gpu) -> Option<MachineInst> {
-    let number = (0..).zip(amdgcn::tables::variants()).find_map(|(number, variant)| {
-        let row = amdgcn::tables::rows().get(usize::from(variant.row))?;
-        (row.opcode == opcode && amdgcn::tables::has(variant, gpu)).then_some(number)
-    })?;
+    // Variants are in the order of their rows.
+    let variants = amdgcn::tables::variants();
+    let first = variants.partition_point(|variant| variant.row < opcode as u16);
+    let own = variants[first..].iter().take_while(|variant| variant.row == opcode as u16);
+    let number = (first as u16..).zip(own).find(|(_, variant)| amdgcn::tables::has(variant, gpu))?.0;
     let mut inst = amdgcn::Inst::new(number)?;
     inst.operands[..operands.len()].copy_from_slice(operands);
     Some(MachineInst { inst, from: None })

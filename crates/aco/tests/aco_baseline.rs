@@ -1,7 +1,8 @@
 //! The measure: what this compiler makes of the NIR that Mesa gave ACO, beside what ACO made of it.
 //!
 //! Every text is compiled for its chip, and executed with recorded results. Ratios are geometric means over shaders, by chip. Without `UNWEDGE_ALL`,
-//! some shaders of each chip are taken. `UNWEDGE_LISTINGS=DIR` writes the code of each to `DIR/CHIP/SHADER.s`.
+//! some shaders of each chip are taken. `UNWEDGE_LISTINGS=DIR` writes the code of each to `DIR/CHIP/SHADER.s`,
+//! `UNWEDGE_ACO_DEBUG` has names as `noopt`.
 
 mod rig;
 
@@ -39,7 +40,10 @@ fn build(job: &Job) -> Result<Compiled, Problem> {
     let options = nir::Options { arguments, file: job.shader.to_owned() };
     let mut shader = Shader::default();
     nir::read(&job.text, &options, &mut shader).map_err(|error| ("load", error.to_string()))?;
-    compile(&mut shader, &Options::new(job.gpu)).map_err(|error| ("compile", error.to_string()))
+    let names = std::env::var("UNWEDGE_ACO_DEBUG").unwrap_or_default();
+    let passes = names.parse().expect("names of passes");
+    compile(&mut shader, &Options { passes, ..Options::new(job.gpu) })
+        .map_err(|error| ("compile", error.to_string()))
 }
 
 /// The measures as ratios to those of the baseline.

@@ -4,7 +4,9 @@ use crate::args::{AcoCommand, AcoCompile, AcoEmit, Global};
 use crate::failure::{Failure, Outcome, complain};
 use crate::isa::{amd_target, deliver};
 use crate::shader::{load, write_result};
-use unwedge_view::aco::{CodeForm, CompileView, CompileViewError, phases, print_after};
+use unwedge_view::aco::{
+    CodeForm, CompileView, CompileViewError, Options, UnknownOption, phases, print_after,
+};
 
 /// Runs the command.
 pub fn run(command: &AcoCommand, global: &Global) -> Result<Outcome, Failure> {
@@ -16,9 +18,11 @@ pub fn run(command: &AcoCommand, global: &Global) -> Result<Outcome, Failure> {
 fn compile(args: &AcoCompile, global: &Global) -> Result<Outcome, Failure> {
     let gpu = amd_target::gpu(&args.target, None)?;
     let (name, mut shader) = load(&args.input, global)?;
+    let passes = args.aco_debug.parse().map_err(|e: UnknownOption| Failure::Usage(e.to_string()))?;
+    let options = Options { passes, ..Options::new(gpu) };
     let done = match &args.print_after {
-        Some(phase) => print_after(&mut shader, gpu, phase).map(|text| (text, None)),
-        None => CompileView::of(&mut shader, gpu).map(|view| (String::new(), Some(view))),
+        Some(phase) => print_after(&mut shader, &options, phase).map(|text| (text, None)),
+        None => CompileView::of(&mut shader, &options).map(|view| (String::new(), Some(view))),
     };
     let (text, view) = match done {
         Ok(done) => done,

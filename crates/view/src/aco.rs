@@ -4,7 +4,8 @@ use crate::asm::AsmError;
 use crate::asm::amd::{Emit, assemble};
 use std::fmt;
 use unwedge_aco::ir::text;
-use unwedge_aco::{BackPhase, CompileError, Compiled, FRONT_PHASES, Limits, Masked, Options};
+use unwedge_aco::{BackPhase, CompileError, Compiled, FRONT_PHASES, Limits, Masked};
+pub use unwedge_aco::{Options, UnknownOption};
 use unwedge_aco::{finish_watched, front, object, occupancy};
 use unwedge_capture::elf::Loader;
 use unwedge_isa::amdgcn::Gpu;
@@ -31,7 +32,7 @@ pub enum CompileViewError {
     #[error(transparent)]
     Assemble(#[from] AsmError),
     /// No phase has the name.
-    #[error("no phase is named {0}; the phases are {phases}", phases = phases().collect::<Vec<_>>().join(", "))]
+    #[error("no phase is named {0}")]
     Phase(String),
 }
 
@@ -54,10 +55,10 @@ impl CompileView {
     /// # Errors
     ///
     /// What is not compiled.
-    pub fn of(shader: &mut Shader, gpu: Gpu) -> Result<CompileView, CompileViewError> {
+    pub fn of(shader: &mut Shader, options: &Options) -> Result<CompileView, CompileViewError> {
         let invocations = shader.info.invocations();
-        let compiled = unwedge_aco::compile(shader, &Options::new(gpu))?;
-        Ok(CompileView { compiled, gpu, invocations })
+        let compiled = unwedge_aco::compile(shader, options)?;
+        Ok(CompileView { compiled, gpu: options.gpu, invocations })
     }
 
     /// The code in a form.
@@ -94,12 +95,12 @@ impl fmt::Display for CompileView {
 /// # Errors
 ///
 /// An unknown phase, or what keeps the shader from being compiled up to that phase.
-pub fn print_after(shader: &mut Shader, gpu: Gpu, phase: &str) -> Result<String, CompileViewError> {
+pub fn print_after(shader: &mut Shader, options: &Options, phase: &str) -> Result<String, CompileViewError> {
     if !phases().any(|known| known == phase) {
         return Err(CompileViewError::Phase(phase.to_owned()));
     }
     let mut shown = String::new();
-    let masked = front(shader, &Options::new(gpu), &mut |name, program| {
+    let masked = front(shader, options, &mut |name, program| {
         if name == phase {
             text::print(program, &mut shown);
         }
@@ -108,7 +109,7 @@ pub fn print_after(shader: &mut Shader, gpu: Gpu, phase: &str) -> Result<String,
         return Ok(shown);
     }
     let Masked { mut program, .. } = masked?;
-    let finished = finish_watched(&mut program, &Limits::of(&gpu), &mut |done, program| {
+    let finished = finish_watched(&mut program, &Limits::of(&options.gpu), &mut |done, program| {
         if done.name() == phase {
             text::print(program, &mut shown);
         }

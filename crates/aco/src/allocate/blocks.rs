@@ -77,9 +77,9 @@ impl Allocator<'_> {
             let preds = phi_preds(self.program, self.block, self.program.op(inst)).unwrap_or_default();
             let operands = self.program.operands(inst).iter().zip(preds);
             let names = operands.filter_map(|(operand, pred)| self.name_at_end(*pred, operand.as_temp()?));
-            let on_ways: Vec<PhysReg> = names.filter_map(|name| self.regs[name.index()]).collect();
+            let pred_regs: Vec<PhysReg> = names.filter_map(|name| self.regs[name.index()]).collect();
             let mut regs: Vec<PhysReg> = self.hints.group_reg(temp).into_iter().collect();
-            regs.extend(on_ways);
+            regs.extend(pred_regs);
             let (class, dead) = (definition.class, definition.kill);
             arrivals.push(Arrival { original: temp, name: temp, class, regs, phi: Some(inst), dead });
         }
@@ -89,7 +89,7 @@ impl Allocator<'_> {
                 self.file.put(span, name);
             }
         }
-        let places = match self.seat(&arrivals) {
+        let places = match self.place_arrivals(&arrivals) {
             Some(places) => places,
             None => {
                 // Everything is laid out anew.
@@ -135,7 +135,7 @@ impl Allocator<'_> {
     }
 
     /// Places arrivals where they are on some path, or anywhere.
-    fn seat(&mut self, arrivals: &[Arrival]) -> Option<Vec<RegSpan>> {
+    fn place_arrivals(&mut self, arrivals: &[Arrival]) -> Option<Vec<RegSpan>> {
         let mut places = vec![None; arrivals.len()];
         for (arrival, place) in arrivals.iter().zip(&mut places) {
             let usable = |reg: &&PhysReg| **reg != PhysReg::SCC;

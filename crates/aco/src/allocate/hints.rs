@@ -1,9 +1,11 @@
 //! Preferred registers of temporaries: those of what they are copied to and from.
 
-use crate::ir::shape::Variants;
-use crate::ir::{Bound, Inst, Op, PhysReg, Program, Pseudo, Temp};
+use crate::ir::shape::{self, Variants};
+use crate::ir::{Bound, Definition, Inst, Op, Operand, PhysReg, Program, Pseudo, Temp};
 use unwedge_base::entity::Entity;
-use unwedge_isa::amdgcn::model::Format;
+use unwedge_isa::amdgcn::Reg;
+use unwedge_isa::amdgcn::model::{Form, OperandSlot, Type};
+use unwedge_isa::amdgcn::tables::Variant;
 
 /// A temporary that is a part of a vector: the instruction that makes it, and the part's first register in it.
 #[derive(Debug, Clone, Copy)]
@@ -73,10 +75,8 @@ impl Hints {
                         self.fixed[temp.index()].get_or_insert(reg);
                     }
                 }
-                if opcode.row().format == Format::Vopc
-                    && let Some(temp) = definitions.first().and_then(|definition| definition.temp)
-                {
-                    self.fixed[temp.index()].get_or_insert(PhysReg::VCC);
+                if let Some(short) = variants.variant(opcode, Form::E32) {
+                    self.short_form(short, operands, definitions);
                 }
             }
             Op::Pseudo(Pseudo::BranchZ | Pseudo::BranchNz) => {
@@ -86,6 +86,19 @@ impl Hints {
                 }
             }
             Op::Pseudo(_) => {}
+        }
+    }
+
+    /// Masks that the short encoding has in `vcc`.
+    fn short_form(&mut self, short: &'static Variant, operands: &[Operand], definitions: &[Definition]) {
+        let is_vcc = |slot: &OperandSlot| slot.reg == Reg::VCC.0 && slot.ty == Type::Mask;
+        let written = shape::definitions(short).zip(definitions).filter(|(slot, _)| is_vcc(slot));
+        let read = shape::operands(short).zip(operands).filter(|(slot, _)| is_vcc(slot));
+        let temps = written
+            .filter_map(|(_, definition)| definition.temp)
+            .chain(read.filter_map(|(_, operand)| operand.as_temp()));
+        for temp in temps {
+            self.fixed[temp.index()].get_or_insert(PhysReg::VCC);
         }
     }
 

@@ -6,6 +6,8 @@
 use super::{Emitter, dword, phys, sgpr_to, vgpr_to};
 use crate::error::FinishError;
 use crate::ir::{Definition, Operand, PhysReg, RegClass};
+use crate::machine;
+use unwedge_isa::amdgcn::model::Type;
 use unwedge_isa::amdgcn::{Opcode, Reg};
 
 /// What is copied.
@@ -158,7 +160,15 @@ fn single(emitter: &mut Emitter<'_>, copy: DwordCopy) {
         CopySource::Const(bits) => Operand::c32(bits),
     };
     if Reg(copy.to).is_vgpr() {
-        emitter.vector_move(copy.to, from);
+        match copy.from {
+            CopySource::Const(bits)
+                if !is_inline(emitter, bits) && is_inline(emitter, bits.reverse_bits()) =>
+            {
+                let to = [vgpr_to(copy.to)];
+                emitter.hw(Opcode::v_bfrev_b32, &to, &[Operand::c32(bits.reverse_bits())]);
+            }
+            _ => emitter.vector_move(copy.to, from),
+        }
         return;
     }
     let scc = Definition::reg(PhysReg::SCC, RegClass::S1);
@@ -177,8 +187,26 @@ fn single(emitter: &mut Emitter<'_>, copy: DwordCopy) {
         {
             emitter.hw(Opcode::s_movk_i32, &to, &[Operand::c32(bits & 0xffff)]);
         }
+        CopySource::Const(bits) if !is_inline(emitter, bits) && is_inline(emitter, bits.reverse_bits()) => {
+            emitter.hw(Opcode::s_brev_b32, &to, &[Operand::c32(bits.reverse_bits())]);
+        }
+        CopySource::Const(bits) if !is_inline(emitter, bits) && field(bits).is_some() => {
+            let [count, first] = field(bits).unwrap_or_default().map(Operand::c32);
+            emitter.hw(Opcode::s_bfm_b32, &to, &[count, first]);
+        }
         _ => emitter.hw(Opcode::s_mov_b32, &to, &[from]),
     }
+}
+
+/// Whether a word needs no literal.
+fn is_inline(emitter: &Emitter<'_>, bits: u32) -> bool {
+    machine::inline(&emitter.program.gpu, Type::B32, bits.into()).is_some()
+}
+
+/// How many bits are set in a word, and from which on, if they follow each other.
+fn field(bits: u32) -> Option<[u32; 2]> {
+    let [count, first] = [bits.count_ones(), bits.trailing_zeros()];
+    (bits != 0 && bits >> first == u32::MAX >> (32 - count)).then_some([count, first])
 }
 
 fn swap_vector(emitter: &mut Emitter<'_>, a: u16, b: u16) {

@@ -13,6 +13,7 @@ mod valu;
 
 use crate::machine::{MachineInst, MachineProgram, plain};
 use facts::InstFacts;
+use std::collections::BTreeSet;
 use unwedge_isa::amdgcn::{Gfx, Gpu, Opcode, Operand, Reg};
 
 /// What may be open at a place of the code.
@@ -50,15 +51,16 @@ pub fn insert(program: &mut MachineProgram) {
 fn run<T: OpenHazards>(program: &mut MachineProgram) {
     let gpu = program.gpu;
     let mut starts = vec![T::default(); program.blocks.len()];
-    let mut due = vec![true; program.blocks.len()];
-    while let Some(block) = due.iter().position(|due| *due) {
-        due[block] = false;
+    let mut due: BTreeSet<usize> = (0..program.blocks.len()).collect();
+    while let Some(block) = due.pop_first() {
         let mut open = starts[block].clone();
         for inst in &program.blocks[block].insts {
             open.step(&InstFacts::of(&inst.inst, &gpu), &gpu);
         }
         for succ in &program.blocks[block].succs {
-            due[*succ] |= starts[*succ].join(&open);
+            if starts[*succ].join(&open) {
+                due.insert(*succ);
+            }
         }
     }
     for (block, mut open) in program.blocks.iter_mut().zip(starts) {

@@ -69,8 +69,8 @@ impl fmt::Display for Text<'_> {
         for (construct, data) in program.constructs.iter() {
             let divergent = if data.divergent { " divergent" } else { "" };
             write!(f, "{construct} {}{divergent}", name_of(&KINDS, data.kind))?;
-            write!(f, " parent {} head {}", Maybe(data.parent), Maybe(data.head))?;
-            writeln!(f, " merge {}", Maybe(data.merge))?;
+            write!(f, " parent {} head {}", OrDash(data.parent), OrDash(data.head))?;
+            writeln!(f, " merge {}", OrDash(data.merge))?;
         }
         for (block, data) in program.blocks.iter() {
             write!(f, "{block} {}", name_of(&ROLES, data.role))?;
@@ -97,9 +97,9 @@ impl fmt::Display for Text<'_> {
     }
 }
 
-struct Maybe<T>(Option<T>);
+struct OrDash<T>(Option<T>);
 
-impl<T: fmt::Display> fmt::Display for Maybe<T> {
+impl<T: fmt::Display> fmt::Display for OrDash<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Some(item) => item.fmt(f),
@@ -233,7 +233,7 @@ pub struct ParseError {
 }
 
 /// What is wrong with a part of a line.
-type Wrong<'a> = (&'static str, &'a str);
+type LineError<'a> = (&'static str, &'a str);
 
 /// Reads a program.
 ///
@@ -276,7 +276,7 @@ pub fn parse(text: &str) -> Result<Program, ParseError> {
     }
 }
 
-fn parse_head(line: &str) -> Result<Program, Wrong<'_>> {
+fn parse_head(line: &str) -> Result<Program, LineError<'_>> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let ["program", gpu, wave, progress, "lds", lds, "scratch", scratch] = words[..] else {
         return Err(("expected `program GPU WAVE PROGRESS lds N scratch N`", line));
@@ -294,7 +294,7 @@ fn parse_head(line: &str) -> Result<Program, Wrong<'_>> {
     Ok(program)
 }
 
-fn parse_line<'a>(program: &mut Program, line: &'a str) -> Result<(), Wrong<'a>> {
+fn parse_line<'a>(program: &mut Program, line: &'a str) -> Result<(), LineError<'a>> {
     let first = line.split_whitespace().next().unwrap_or_default();
     let numbered = |prefix| first.strip_prefix(prefix).is_some_and(|rest: &str| is_number(rest));
     if numbered('c') {
@@ -318,14 +318,14 @@ fn entity<T: Entity>(text: &str, prefix: char) -> Option<T> {
     (number < MAX_ENTITIES).then(|| T::new(number))
 }
 
-fn maybe<T: Entity>(text: &str, prefix: char) -> Result<Option<T>, Wrong<'_>> {
+fn maybe<T: Entity>(text: &str, prefix: char) -> Result<Option<T>, LineError<'_>> {
     match text {
         "-" => Ok(None),
         _ => entity(text, prefix).map(Some).ok_or(("not understood", text)),
     }
 }
 
-fn parse_construct<'a>(program: &mut Program, line: &'a str) -> Result<(), Wrong<'a>> {
+fn parse_construct<'a>(program: &mut Program, line: &'a str) -> Result<(), LineError<'a>> {
     let words: Vec<&str> = line.split_whitespace().filter(|word| *word != "divergent").collect();
     let [number, kind, "parent", parent, "head", head, "merge", merge] = words[..] else {
         return Err(("expected `cN KIND [divergent] parent c head B merge B`", line));
@@ -347,7 +347,7 @@ fn parse_construct<'a>(program: &mut Program, line: &'a str) -> Result<(), Wrong
     Ok(())
 }
 
-fn parse_block<'a>(program: &mut Program, line: &'a str) -> Result<(), Wrong<'a>> {
+fn parse_block<'a>(program: &mut Program, line: &'a str) -> Result<(), LineError<'a>> {
     let mut words = line.split_whitespace();
     let mut next = || words.next().ok_or(("the line ends too early", line));
     let number = next()?;
@@ -397,14 +397,14 @@ fn parse_block<'a>(program: &mut Program, line: &'a str) -> Result<(), Wrong<'a>
     Ok(())
 }
 
-fn blocks(text: &str) -> Result<Vec<Block>, Wrong<'_>> {
+fn blocks(text: &str) -> Result<Vec<Block>, LineError<'_>> {
     if text == "-" {
         return Ok(Vec::new());
     }
     text.split(',').map(|block| entity(block, 'B').ok_or(("not a block", block))).collect()
 }
 
-fn parse_inst<'a>(program: &mut Program, line: &'a str) -> Result<(), Wrong<'a>> {
+fn parse_inst<'a>(program: &mut Program, line: &'a str) -> Result<(), LineError<'a>> {
     let Some(block) = program.blocks.keys().next_back() else {
         return Err(("an instruction before the first block", line));
     };
@@ -452,7 +452,7 @@ fn parse_inst<'a>(program: &mut Program, line: &'a str) -> Result<(), Wrong<'a>>
 }
 
 /// The temporary with a number, which has a class once it was defined. Operands of phis name later ones.
-fn temp<'a>(program: &mut Program, text: &'a str) -> Result<Temp, Wrong<'a>> {
+fn temp<'a>(program: &mut Program, text: &'a str) -> Result<Temp, LineError<'a>> {
     let temp: Temp = entity(text, '%').ok_or(("not a temporary", text))?;
     while program.temp_count() <= temp.index() {
         program.make_temp(RegClass::S1);
@@ -460,7 +460,7 @@ fn temp<'a>(program: &mut Program, text: &'a str) -> Result<Temp, Wrong<'a>> {
     Ok(temp)
 }
 
-fn parse_definition<'a>(program: &mut Program, text: &'a str) -> Result<Definition, Wrong<'a>> {
+fn parse_definition<'a>(program: &mut Program, text: &'a str) -> Result<Definition, LineError<'a>> {
     let (text, kill) = text.strip_suffix('\'').map_or((text, false), |text| (text, true));
     let class_of = |text: &'a str| RegClass::parse(text).ok_or(("no such class", text));
     if let Some(text) = text.strip_prefix('@') {
@@ -480,7 +480,7 @@ fn parse_definition<'a>(program: &mut Program, text: &'a str) -> Result<Definiti
     Ok(Definition { temp: Some(temp), class, reg, kill })
 }
 
-fn parse_operand<'a>(program: &mut Program, text: &'a str) -> Result<Operand, Wrong<'a>> {
+fn parse_operand<'a>(program: &mut Program, text: &'a str) -> Result<Operand, LineError<'a>> {
     let (text, first_kill) = text.strip_suffix('\'').map_or((text, false), |text| (text, true));
     let (text, late_kill) = text.strip_suffix('^').map_or((text, false), |text| (text, true));
     let class_of = |text: &'a str| RegClass::parse(text).ok_or(("no such class", text));
@@ -509,7 +509,7 @@ fn parse_operand<'a>(program: &mut Program, text: &'a str) -> Result<Operand, Wr
     Ok(Operand { kill: first_kill, first_kill, late_kill, ..operand })
 }
 
-fn register(text: &str) -> Result<PhysReg, Wrong<'_>> {
+fn register(text: &str) -> Result<PhysReg, LineError<'_>> {
     let wrong = ("not a register", text);
     let (name, byte) = match text.split_once(".b") {
         Some((name, bytes)) => {
@@ -536,7 +536,7 @@ fn register(text: &str) -> Result<PhysReg, Wrong<'_>> {
     Ok(PhysReg::of(reg).advance(byte))
 }
 
-fn parse_payload(text: &str) -> Result<Payload, Wrong<'_>> {
+fn parse_payload(text: &str) -> Result<Payload, LineError<'_>> {
     let wrong = ("not understood", text);
     let words: Vec<&str> = text.trim_end_matches('>').split_whitespace().collect();
     match words[..] {

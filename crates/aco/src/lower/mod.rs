@@ -16,7 +16,13 @@ pub fn lower(shader: &mut Shader, options: &Options) {
     let mut changed = scalarize(shader);
     changed |= lower_subgroups(
         shader,
-        &SubgroupOptions { quads: shuffles, relative: shuffles, ..SubgroupOptions::ALL },
+        &SubgroupOptions {
+            quads: shuffles,
+            relative: shuffles,
+            first: false,
+            words: if options.gpu.wave64() { 2 } else { 1 },
+            ..SubgroupOptions::ALL
+        },
     );
     changed |= lower_narrow(shader, &NarrowOptions { bits8: true, bits16: true });
     changed |= lower_int64(shader, &Int64Options::ALL);

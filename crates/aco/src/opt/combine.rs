@@ -8,9 +8,9 @@ use super::masks;
 use super::rules::{CLAMPS, Part, RULES, Rule};
 use super::uses::Uses;
 use crate::ir::shape::{self, Variants};
-use crate::ir::{Definition, Inst, NewInst, Op, Operand, Program, Pseudo, RegClass, Source, Temp};
+use crate::ir::{Definition, Inst, NewInst, Op, Operand, PhysReg, Program, Pseudo, RegClass, Source, Temp};
 use unwedge_base::entity::Entity;
-use unwedge_isa::amdgcn::model::{Form, Mod, Relation, Role, Type};
+use unwedge_isa::amdgcn::model::{Form, Format, Mod, Relation, Role, Type};
 use unwedge_isa::amdgcn::{Mods, Opcode};
 
 /// The most changes of one instruction.
@@ -111,7 +111,7 @@ impl Combiner<'_> {
         let writes = self.variants.widest(opcode).map_or(1, |variant| shape::definitions(variant).count());
         let mut definitions = vec![definition];
         if writes > 1 {
-            definitions.push(Definition::reg(crate::ir::PhysReg::SCC, RegClass::S1));
+            definitions.push(Definition::reg(PhysReg::SCC, RegClass::S1));
         }
         self.program.set_definitions(inst, &definitions);
     }
@@ -169,6 +169,38 @@ impl Combiner<'_> {
         self.uses.add(self.program, inst);
         self.out.push(inst);
         Operand::temp(temp, class)
+    }
+
+    /// What an instruction of this block left in `scc`, if nothing has written that since.
+    pub(super) fn scc_since(&mut self, inst: Inst) -> Option<Operand> {
+        let writes_scc = |program: &Program, inst: Inst| {
+            let scc = |d: &Definition| d.reg == Some(PhysReg::SCC);
+            let row = match program.op(inst) {
+                Op::Hw(opcode) => opcode.row().format,
+                Op::Pseudo(pseudo) => return !matches!(pseudo, Pseudo::ParallelCopy | Pseudo::LogicalStart),
+            };
+            let scalar = matches!(row, Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk);
+            scalar || program.definitions(inst).iter().any(scc)
+        };
+        let place = self.out.iter().rposition(|own| *own == inst)?;
+        if self.out[place + 1..].iter().any(|own| writes_scc(self.program, *own)) {
+            return None;
+        }
+        let mut definitions = self.program.definitions(inst).to_vec();
+        let second = definitions.get_mut(1)?;
+        let class = RegClass::S1;
+        let temp = match second.temp {
+            Some(temp) => temp,
+            None if second.reg == Some(PhysReg::SCC) => {
+                let temp = self.program.make_temp(class);
+                *second = Definition::temp(temp, class);
+                self.program.set_definitions(inst, &definitions);
+                self.uses.define(self.program, inst);
+                temp
+            }
+            None => return None,
+        };
+        Some(Operand::temp(temp, class))
     }
 
     /// What an operand is a copy of.

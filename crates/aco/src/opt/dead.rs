@@ -6,7 +6,7 @@ use unwedge_isa::amdgcn::Reg;
 use unwedge_isa::amdgcn::model::{Format, Role};
 
 /// Whether an instruction does nothing but define temporaries.
-pub(super) fn is_pure(program: &Program, inst: Inst) -> bool {
+pub(crate) fn is_pure(program: &Program, inst: Inst) -> bool {
     let only_temps = program.definitions(inst).iter().all(|definition| {
         definition.temp.is_some() || definition.reg.is_some_and(|reg| reg.reg() == Reg::SCC)
     });

@@ -20,6 +20,21 @@ fn evaluate(opcode: Opcode, a: u32, b: u32) -> Option<u32> {
     })
 }
 
+/// The result of a scalar comparison of two constants.
+fn scalar_compare(opcode: Opcode, a: Operand, b: Operand) -> Option<bool> {
+    use Opcode as O;
+    let (a, b) = (a.as_const()? as u32, b.as_const()? as u32);
+    Some(match opcode {
+        O::s_cmp_eq_u32 => a == b,
+        O::s_cmp_lg_u32 => a != b,
+        O::s_cmp_lt_u32 => a < b,
+        O::s_cmp_ge_u32 => a >= b,
+        O::s_cmp_lt_i32 => (a as i32) < b as i32,
+        O::s_cmp_ge_i32 => a as i32 >= b as i32,
+        _ => return None,
+    })
+}
+
 /// The operand that an operation leaves as it is, if the other one is this constant at this place.
 fn is_neutral(opcode: Opcode, constant: u32, at: usize) -> bool {
     use Opcode as O;
@@ -36,9 +51,16 @@ impl Combiner<'_> {
     /// Operations on constants, and those that leave an operand as it is.
     pub(super) fn fold_constants(&mut self, inst: Inst) -> bool {
         let Op::Hw(opcode) = self.program.op(inst) else { return false };
+        if self.fold_choice(inst, opcode) || self.zero_compare(inst, opcode) {
+            return true;
+        }
         let &[a, b] = self.program.operands(inst) else { return false };
         if self.program[inst].mods != Mods::default() || self.program.definitions(inst).len() != 1 {
             return false;
+        }
+        if let Some(holds) = scalar_compare(opcode, a, b) {
+            self.become_copy(inst, Operand::c32(holds.into()));
+            return true;
         }
         if let (Some(a), Some(b)) = (a.as_const(), b.as_const()) {
             let Some(value) = evaluate(opcode, a as u32, b as u32) else { return false };
@@ -53,6 +75,63 @@ impl Combiner<'_> {
             }
         }
         false
+    }
+
+    /// A scalar choice whose condition is known.
+    fn fold_choice(&mut self, inst: Inst, opcode: Opcode) -> bool {
+        if !matches!(opcode, Opcode::s_cselect_b32 | Opcode::s_cselect_b64) {
+            return false;
+        }
+        let &[yes, no, condition] = self.program.operands(inst) else { return false };
+        let chosen = match condition.as_const() {
+            Some(0) => no,
+            Some(_) => yes,
+            None if yes.source == no.source => yes,
+            // A boolean is 0 or 1.
+            None if opcode == Opcode::s_cselect_b32 && yes.is_const(1) && no.is_const(0) => condition,
+            None => return false,
+        };
+        if chosen.is_undef() {
+            return false;
+        }
+        self.become_copy(inst, chosen);
+        true
+    }
+
+    /// Whether a result is not zero, which the instruction that made it left in `scc`.
+    fn zero_compare(&mut self, inst: Inst, opcode: Opcode) -> bool {
+        if opcode != Opcode::s_cmp_lg_u32 {
+            return false;
+        }
+        let &[a, b] = self.program.operands(inst) else { return false };
+        let value = match (a.is_const(0), b.is_const(0)) {
+            (true, false) => b,
+            (false, true) => a,
+            _ => return false,
+        };
+        let Some(inner) = self.source(value) else { return false };
+        use Opcode as O;
+        let leaves = matches!(
+            self.program.op(inner),
+            Op::Hw(
+                O::s_and_b32
+                    | O::s_or_b32
+                    | O::s_xor_b32
+                    | O::s_andn2_b32
+                    | O::s_orn2_b32
+                    | O::s_lshl_b32
+                    | O::s_lshr_b32
+                    | O::s_ashr_i32
+                    | O::s_bfe_u32
+                    | O::s_bcnt1_i32_b32
+            )
+        );
+        if !leaves {
+            return false;
+        }
+        let Some(bit) = self.scc_since(inner) else { return false };
+        self.become_copy(inst, bit);
+        true
     }
 
     /// Bits that are cut out of a word, or put into one.

@@ -13,6 +13,8 @@ mod rules;
 mod signs;
 mod uses;
 
+pub(crate) use dead::is_pure;
+
 use crate::ir::Program;
 use crate::ir::shape::Variants;
 
@@ -23,17 +25,19 @@ pub struct Passes {
     pub numbering: bool,
     /// Combining of instructions; not with `noopt`.
     pub combining: bool,
+    /// Scheduling; not with `nosched`.
+    pub scheduling: bool,
 }
 
 impl Default for Passes {
     fn default() -> Passes {
-        Passes { numbering: true, combining: true }
+        Passes { numbering: true, combining: true, scheduling: true }
     }
 }
 
 /// An unknown name of an option.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown option `{0}`; known are novn and noopt")]
+#[error("unknown option `{0}`; known are novn, noopt and nosched")]
 pub struct UnknownOption(String);
 
 impl std::str::FromStr for Passes {
@@ -46,6 +50,7 @@ impl std::str::FromStr for Passes {
             match name {
                 "novn" => passes.numbering = false,
                 "noopt" => passes.combining = false,
+                "nosched" => passes.scheduling = false,
                 _ => return Err(UnknownOption(name.to_owned())),
             }
         }

@@ -25,16 +25,21 @@ impl Uses {
 
     /// Counts an instruction.
     pub fn add(&mut self, program: &Program, inst: Inst) {
+        self.define(program, inst);
+        self.read(program, inst);
+    }
+
+    /// Notes what an instruction defines.
+    pub fn define(&mut self, program: &Program, inst: Inst) {
         self.definitions.resize(program.temp_count(), None);
         self.counts.resize(program.temp_count(), 0);
         for temp in program.definitions(inst).iter().filter_map(|definition| definition.temp) {
             self.definitions[temp.index()] = Some(inst);
         }
-        self.read(program, inst);
     }
 
     /// Counts what an instruction reads.
-    pub fn read(&mut self, program: &Program, inst: Inst) {
+    fn read(&mut self, program: &Program, inst: Inst) {
         for temp in program.operands(inst).iter().filter_map(|operand| operand.as_temp()) {
             self.counts[temp.index()] += 1;
         }

@@ -179,7 +179,9 @@ impl Selector<'_> {
 
     fn jump(&mut self, inst: Inst, target: Option<Inst>) -> Selected<()> {
         let func = self.func;
-        let Some(depth) = self.frames.iter().rposition(|frame| frame.inst == target) else { return Ok(()) };
+        let Some(depth) = self.frames.iter().rposition(|frame| frame.inst == target) else {
+            return Err(self.unsupported(inst, Some("to an instruction that is not around it")));
+        };
         let continues = func.op(inst) == Op::Continue;
         let receivers: Vec<Value> = match target.map(|target| (target, func.payload(target))) {
             Some((_, Payload::Body(body))) if continues => func.params(body).to_vec(),

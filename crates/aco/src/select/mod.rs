@@ -28,7 +28,7 @@ use std::collections::HashMap;
 use unwedge_base::entity::SecondaryMap;
 use unwedge_isa::amdgcn::Gfx;
 use unwedge_shader::analysis::divergence::Divergence;
-use unwedge_shader::ir::{Base, Function, Inst, Loc, Op, Payload, Scope, Shader, Value};
+use unwedge_shader::ir::{Base, Function, Inst, Loc, MemoryKinds, Op, Payload, Scope, Shader, Value};
 
 /// Selects instructions for a shader.
 ///
@@ -217,7 +217,16 @@ impl Selector<'_> {
             (Op::Load, Payload::Mem(mem)) => self.load(inst, &mem),
             (Op::Store, Payload::Mem(mem)) => self.store(inst, &mem),
             (Op::Atomic | Op::AtomicCompare, Payload::Atomic(atomic, mem)) => self.atomic(inst, atomic, &mem),
-            (Op::Barrier, Payload::Barrier(info)) => {
+            (Op::Barrier, Payload::Barrier(mut info)) => {
+                // A wave does not wait for itself, and executes its accesses of LDS in order.
+                let wave = if self.program.gpu.wave64() { 64 } else { 32 };
+                if info.execution == Scope::Workgroup && self.shader.info.invocations() <= wave {
+                    info.execution = Scope::Subgroup;
+                    let local = matches!(info.memory, Scope::Invocation | Scope::Subgroup | Scope::Workgroup);
+                    if local && MemoryKinds::SHARED.has(info.kinds) {
+                        return Ok(());
+                    }
+                }
                 let mut new = NewInst::pseudo(Pseudo::Barrier, &[], &[]);
                 new.payload = crate::ir::Payload::Barrier(info);
                 self.add(&new);

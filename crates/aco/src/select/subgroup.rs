@@ -23,6 +23,23 @@ impl Selector<'_> {
                 words.resize(4, Operand::c32(0));
                 words
             }
+            // The mask of the lowest active lane.
+            Op::Elect => {
+                let (class, exec) = (self.program.lane_mask(), self.exec());
+                let (find, shift) = match self.program.gpu.wave64() {
+                    true => (Opcode::s_ff1_i32_b64, Opcode::s_lshl_b64),
+                    false => (Opcode::s_ff1_i32_b32, Opcode::s_lshl_b32),
+                };
+                let lowest = self.salu(find, RegClass::S1, &[exec]);
+                vec![self.salu(shift, class, &[Operand::constant(1, class), lowest])]
+            }
+            Op::ReadFirst if func.ty(result).base == Base::B32 && func.ty(result).lanes == 1 => {
+                let value = self.scalar(args[0]);
+                match value.class.is_vgpr() {
+                    true => vec![self.hw(Opcode::v_readfirstlane_b32, RegClass::S1, &[value])],
+                    false => vec![value],
+                }
+            }
             Op::Broadcast if func.ty(result).base == Base::B32 && func.ty(result).lanes == 1 => {
                 let [value, lane] = [self.scalar(args[0]), self.scalar(args[1])];
                 if !value.class.is_vgpr() {

@@ -9,6 +9,7 @@ mod pending;
 
 use crate::machine::{MachineInst, MachineProgram, plain};
 use pending::PendingSet;
+use std::collections::BTreeSet;
 use unwedge_isa::amdgcn::model::Role;
 use unwedge_isa::amdgcn::waits::{Counter, fields};
 use unwedge_isa::amdgcn::{Gfx, Gpu, Opcode, Operand, Reg};
@@ -21,14 +22,13 @@ pub fn insert(program: &mut MachineProgram) {
     let gpu = program.gpu;
     let count = program.blocks.len();
     let mut starts: Vec<PendingSet> = vec![PendingSet::default(); count];
-    let mut due = vec![true; count];
-    while let Some(block) = due.iter().position(|due| *due) {
-        due[block] = false;
+    let mut due: BTreeSet<usize> = (0..count).collect();
+    while let Some(block) = due.pop_first() {
         let mut pending = starts[block].clone();
         follow(&program.blocks[block].insts, &gpu, &mut pending, None);
         for succ in &program.blocks[block].succs {
             if starts[*succ].join(&pending) {
-                due[*succ] = true;
+                due.insert(*succ);
             }
         }
     }

@@ -24,6 +24,8 @@ pub struct SubgroupOptions {
     pub quads: bool,
     /// Reductions and scans, as loops.
     pub reductions: bool,
+    /// How many words of a ballot have bits of invocations, of four.
+    pub words: u8,
 }
 
 impl SubgroupOptions {
@@ -35,6 +37,7 @@ impl SubgroupOptions {
         relative: true,
         quads: true,
         reductions: true,
+        words: 4,
     };
 }
 
@@ -84,14 +87,14 @@ fn lower(func: &mut Function, inst: Inst, options: &SubgroupOptions) -> Option<V
     }
     match op {
         Op::VoteAny | Op::VoteAll => Some(vote(&mut b, op == Op::VoteAll, args[0])),
-        Op::VoteIEq | Op::VoteFEq => Some(vote_equal(&mut b, op, args[0])),
+        Op::VoteIEq | Op::VoteFEq => Some(vote_equal(&mut b, op, args[0], options.words)),
         Op::Elect => {
-            let lowest = lowest_active(&mut b);
+            let lowest = lowest_active(&mut b, options.words);
             let own = invocation(&mut b);
             Some(b.alu(Op::IEq, &[own, lowest]))
         }
         Op::ReadFirst => {
-            let lowest = lowest_active(&mut b);
+            let lowest = lowest_active(&mut b, options.words);
             let ty = b.func.ty(args[0]);
             Some(b.value(Op::Broadcast, Payload::None, &[args[0], lowest], ty))
         }
@@ -124,7 +127,7 @@ fn lower(func: &mut Function, inst: Inst, options: &SubgroupOptions) -> Option<V
             let from = b.alu(Op::IXor, &[own, bits]);
             Some(shuffle(&mut b, args[0], from))
         }
-        _ if op.is_reduction() => lower_reduction(&mut b, op, payload, args[0]),
+        _ if op.is_reduction() => lower_reduction(&mut b, op, payload, args[0], options.words),
         _ => None,
     }
 }
@@ -187,9 +190,9 @@ fn vote(b: &mut Builder, all: bool, condition: Value) -> Value {
 }
 
 /// Whether all lanes equal those of the first active invocation, in all active invocations.
-fn vote_equal(b: &mut Builder, op: Op, value: Value) -> Value {
+fn vote_equal(b: &mut Builder, op: Op, value: Value, words: u8) -> Value {
     let ty = b.func.ty(value);
-    let lowest = lowest_active(b);
+    let lowest = lowest_active(b, words);
     let mut equal = None;
     for lane in 0..ty.lanes {
         let own = b.extract(value, lane);

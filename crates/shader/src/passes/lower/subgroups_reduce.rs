@@ -11,12 +11,17 @@ fn active(b: &mut Builder) -> Value {
 }
 
 /// The number of the lowest active invocation.
-pub(super) fn lowest_active(b: &mut Builder) -> Value {
-    let words = active(b);
+pub(super) fn lowest_active(b: &mut Builder, words: u8) -> Value {
+    let ballot = active(b);
+    let words: Vec<Value> = (0..words.clamp(1, 4)).map(|word| b.extract(ballot, word)).collect();
+    lowest_bit(b, &words)
+}
+
+/// The number of the lowest bit that is set in words, one of which is not zero.
+fn lowest_bit(b: &mut Builder, words: &[Value]) -> Value {
     let zero = b.u32(0);
     let mut lowest = None;
-    for word in (0..4u8).rev() {
-        let bits = b.extract(words, word);
+    for (word, &bits) in (0..4u8).zip(words).rev() {
         let first = b.alu(Op::FindLsb, &[bits]);
         let before = b.u32(32 * u32::from(word));
         let here = b.alu(Op::IAdd, &[first, before]);
@@ -31,9 +36,75 @@ pub(super) fn lowest_active(b: &mut Builder) -> Value {
     lowest.unwrap_or(zero)
 }
 
+/// Writes a loop over the active invocations of the subgroup, which carries their bits and the result so far.
+fn reduce_all(b: &mut Builder, reduced: Op, value: Value, count: u8) -> Option<Value> {
+    let ballot = active(b);
+    let mut words: Vec<Value> = (0..count.clamp(1, 4)).map(|word| b.extract(ballot, word)).collect();
+    let ty = b.func.ty(value);
+    // The invocation that does this is active, so there is a lowest one: the result starts with its value.
+    let first = lowest_bit(b, &words);
+    let start = b.value(Op::Broadcast, Payload::None, &[value, first], ty);
+    clear_lowest(b, &mut words);
+    words.push(start);
+    let (inst, body) = b.loop_(&words, &[ty]);
+    let loc = b.loc;
+    let params = b.func.params(body).to_vec();
+    let (&sum, words) = params.split_last()?;
+    let mut words = words.to_vec();
+    let mut b = Builder::at_end(b.func, body);
+    b.loc = loc;
+    let zero = b.u32(0);
+    let mut rest = words[0];
+    for &word in &words[1..] {
+        rest = b.alu(Op::IOr, &[rest, word]);
+    }
+    let none = b.alu(Op::IEq, &[rest, zero]);
+    let (check, then, other) = b.if_(none, &[]);
+    Builder::at_end(b.func, then).break_(inst, &[sum]);
+    Builder::at_end(b.func, other).break_(check, &[]);
+    let number = lowest_bit(&mut b, &words);
+    let theirs = b.value(Op::Broadcast, Payload::None, &[value, number], ty);
+    b.exact = true;
+    let combined = b.alu(reduced, &[sum, theirs]);
+    b.exact = false;
+    clear_lowest(&mut b, &mut words);
+    words.push(combined);
+    b.continue_(inst, &words);
+    b.func.results(inst).first().copied()
+}
+
+/// Clears the lowest bit that is set in words.
+fn clear_lowest(b: &mut Builder, words: &mut [Value]) {
+    let (zero, one) = (b.u32(0), b.u32(1));
+    let mut done = None;
+    for word in words {
+        let less = b.alu(Op::ISub, &[*word, one]);
+        let mut cleared = b.alu(Op::IAnd, &[*word, less]);
+        let empty = b.alu(Op::IEq, &[*word, zero]);
+        if let Some(before) = done {
+            cleared = b.alu(Op::Select, &[before, *word, cleared]);
+        }
+        let own = b.alu(Op::INot, &[empty]);
+        *word = cleared;
+        done = Some(match done {
+            Some(before) => b.alu(Op::IOr, &[before, own]),
+            None => own,
+        });
+    }
+}
+
 /// Writes a loop over the invocations of the cluster or subgroup, which carries the result so far and whether there is any.
-pub(super) fn lower_reduction(b: &mut Builder, op: Op, payload: Payload, value: Value) -> Option<Value> {
+pub(super) fn lower_reduction(
+    b: &mut Builder,
+    op: Op,
+    payload: Payload,
+    value: Value,
+    words: u8,
+) -> Option<Value> {
     let Payload::Reduce(reduced, cluster) = payload else { return None };
+    if op == Op::Reduce && cluster == 0 {
+        return reduce_all(b, reduced, value, words);
+    }
     let ty = b.func.ty(value);
     let identity = semantics::identity(reduced, ty.base)?;
     let words = active(b);

@@ -1,0 +1,167 @@
+//! Scheduling: takes a program that is [`Progress::Selected`](crate::ir::Progress::Selected); leaves it `Selected`, with loads early, so that what does not need them hides their latency.
+//!
+//! A block is taken in parts, between which nothing moves: at barriers, and where registers are written that are not temporaries. Loads of a part,
+//! and what computes their addresses, come first: scalar loads, then loads that need their results, and so on. A load does not pass a store to
+//! the same kind of memory. How much is loaded early is bounded, because it takes registers. Never: looks at what other blocks do.
+
+use crate::ir::{Inst, Op, Payload, Program, Temp};
+use crate::opt::is_pure;
+use std::collections::HashMap;
+use unwedge_isa::amdgcn::Reg;
+use unwedge_isa::amdgcn::model::{Format, Trait};
+use unwedge_shader::ir::{Access, MemoryKinds};
+
+/// How many vector registers early loads of a part write at most.
+const VECTOR_BUDGET: u32 = 8;
+/// How many scalar registers early loads of a part write at most.
+const SCALAR_BUDGET: u32 = 32;
+/// The most instructions that compute the address of an early load.
+const ADDRESS_LENGTH: usize = 8;
+
+/// Moves loads up.
+pub(crate) fn schedule(program: &mut Program) {
+    let blocks: Vec<_> = program.blocks.keys().collect();
+    for block in blocks {
+        let insts = std::mem::take(&mut program.blocks[block].insts);
+        let mut out = Vec::with_capacity(insts.len());
+        for part in insts.chunk_by(|a, b| !is_border(program, *a) && !is_border(program, *b)) {
+            arrange(program, part, &mut out);
+        }
+        program.blocks[block].insts = out;
+    }
+}
+
+/// Whether nothing moves over an instruction.
+fn is_border(program: &Program, inst: Inst) -> bool {
+    let writes_fixed = program.definitions(inst).iter().any(|definition| {
+        definition.temp.is_none() && definition.reg.is_some_and(|reg| reg.reg() != Reg::SCC)
+    });
+    let pseudo = matches!(program.op(inst), Op::Pseudo(_)) && !is_pure(program, inst);
+    writes_fixed || pseudo || program.op(inst).is_phi()
+}
+
+/// What an instruction does to memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum MemoryUse {
+    None,
+    /// It loads what a store to these kinds may change.
+    Load(MemoryKinds),
+    /// It changes these kinds, or must stay where it is among them.
+    Store(MemoryKinds),
+}
+
+fn memory_use(program: &Program, inst: Inst) -> MemoryUse {
+    let Op::Hw(opcode) = program.op(inst) else { return MemoryUse::None };
+    let row = opcode.row();
+    if !row.format.is_memory() {
+        return MemoryUse::None;
+    }
+    match program.payload(inst) {
+        Payload::Memory(memory) => {
+            let ordered = Access::VOLATILE.or(Access::COHERENT).or(Access::ATOMIC);
+            let loads = row.format == Format::Smem || row.traits.has(Trait::Load);
+            let plain = !row.traits.has(Trait::Store) && !row.traits.has(Trait::Atomic);
+            let reads = !program.definitions(inst).is_empty() && plain && (loads || row.format == Format::Ds);
+            if reads && !memory.access.any(ordered) {
+                MemoryUse::Load(memory.kinds)
+            } else {
+                MemoryUse::Store(memory.kinds)
+            }
+        }
+        _ => MemoryUse::None,
+    }
+}
+
+/// Puts a part of a block in order.
+fn arrange(program: &Program, part: &[Inst], out: &mut Vec<Inst>) {
+    let mut places: HashMap<Temp, usize> = HashMap::new();
+    let mut levels = vec![None; part.len()];
+    let mut stored = MemoryKinds::NONE;
+    let (mut vectors, mut scalars) = (0, 0);
+    // By instruction: the loads that it needs one after the other, if it can come early.
+    let mut depths: Vec<Option<u32>> = Vec::with_capacity(part.len());
+    for (at, &inst) in part.iter().enumerate() {
+        let operands = || {
+            program
+                .operands(inst)
+                .iter()
+                .filter_map(|o| places.get(&o.as_temp()?).copied())
+                .collect::<Vec<_>>()
+        };
+        let needed = operands().into_iter().map(|source| depths[source]).try_fold(0, |most, depth| {
+            let depth: u32 = depth?;
+            Some(most.max(depth))
+        });
+        let memory = memory_use(program, inst);
+        let depth = match memory {
+            MemoryUse::None => needed.filter(|_| is_pure(program, inst)),
+            MemoryUse::Load(kinds) if !overlap(kinds, stored) => {
+                let sources = needed.and_then(|depth| address(program, part, &places, &levels, at, depth));
+                let size = |vector| {
+                    let written = program.definitions(inst).iter().filter(|d| d.class.is_vgpr() == vector);
+                    written.map(|d| u32::from(d.class.dwords())).sum::<u32>()
+                };
+                let fits = vectors + size(true) <= VECTOR_BUDGET && scalars + size(false) <= SCALAR_BUDGET;
+                if let (Some(depth), Some(sources), true) = (needed, sources, fits) {
+                    vectors += size(true);
+                    scalars += size(false);
+                    for source in sources {
+                        levels[source] = Some((depth, false));
+                    }
+                    levels[at] = Some((depth, true));
+                    Some(depth + 1)
+                } else {
+                    None
+                }
+            }
+            MemoryUse::Load(_) => None,
+            MemoryUse::Store(kinds) => {
+                stored = stored.or(kinds);
+                None
+            }
+        };
+        depths.push(depth);
+        for temp in program.definitions(inst).iter().filter_map(|definition| definition.temp) {
+            places.insert(temp, at);
+        }
+    }
+    let deepest = levels.iter().flatten().map(|(depth, _)| *depth).max();
+    for depth in 0..=deepest.unwrap_or(0) {
+        for is_load in [false, true] {
+            let own = levels.iter().zip(part).filter(|(level, _)| **level == Some((depth, is_load)));
+            out.extend(own.map(|(_, inst)| *inst));
+        }
+    }
+    out.extend(levels.iter().zip(part).filter(|(level, _)| level.is_none()).map(|(_, inst)| *inst));
+}
+
+fn overlap(a: MemoryKinds, b: MemoryKinds) -> bool {
+    a.any(b)
+}
+
+/// The instructions of the part that compute the address of a load of a depth and do not come before it yet; `None` if they are many.
+fn address(
+    program: &Program,
+    part: &[Inst],
+    places: &HashMap<Temp, usize>,
+    levels: &[Option<(u32, bool)>],
+    at: usize,
+    depth: u32,
+) -> Option<Vec<usize>> {
+    let mut found = Vec::new();
+    let mut open = vec![at];
+    while let Some(next) = open.pop() {
+        for temp in program.operands(part[next]).iter().filter_map(|operand| operand.as_temp()) {
+            let Some(&source) = places.get(&temp) else { continue };
+            if levels[source].is_some_and(|(own, _)| own <= depth) || found.contains(&source) {
+                continue;
+            }
+            found.push(source);
+            if found.len() > ADDRESS_LENGTH {
+                return None;
+            }
+            open.push(source);
+        }
+    }
+    Some(found)
+}

@@ -1,0 +1,142 @@
+//! Skips: removes changes of `exec` that nothing reads, and branches over few instructions that do nothing without a lane.
+//!
+//! Takes a machine program without waits, and leaves one that does the same. What is executed without a lane then is arithmetic only: no memory,
+//! no branches, no messages.
+
+use crate::assemble::target;
+use crate::jumps;
+use crate::machine::{MachineBlock, MachineProgram};
+use unwedge_isa::amdgcn::model::{Format, Role};
+use unwedge_isa::amdgcn::{Gpu, Inst, Opcode, Reg, effects};
+
+/// The most instructions that are cheaper than a branch over them.
+const SHORT: usize = 8;
+
+/// Simplifies what sets and reads `exec`.
+pub fn simplify(program: &mut MachineProgram) {
+    // Every round removes an instruction.
+    loop {
+        jumps::simplify(program);
+        if !drop_writes(program) && !drop_branches(program) {
+            return;
+        }
+    }
+}
+
+/// What an instruction does to `exec`.
+struct ExecAccess {
+    reads: bool,
+    /// It gives it a value that does not depend on the one before.
+    writes: bool,
+    /// It does nothing else, but perhaps for `scc`.
+    only: bool,
+}
+
+fn access(inst: &Inst, gpu: &Gpu) -> ExecAccess {
+    let touched = effects::of(inst, gpu);
+    let is_exec = |reg: Reg| reg == Reg::EXEC || reg == Reg::EXEC_HI;
+    let reads = touched.reads.iter().any(is_exec);
+    let whole = touched.writes.has(Reg::EXEC) && (!gpu.wave64() || touched.writes.has(Reg::EXEC_HI));
+    let scalar = matches!(inst.row().format, Format::Sop1 | Format::Sop2);
+    let only = scalar && touched.writes.iter().all(|reg| is_exec(reg) || reg == Reg::SCC);
+    ExecAccess { reads, writes: whole && !reads, only }
+}
+
+/// Whether `exec` is read after a block, by block.
+fn read_after(program: &MachineProgram) -> Vec<bool> {
+    let blocks = &program.blocks;
+    let at_start = |block: &MachineBlock, after: bool| {
+        block.insts.iter().rev().fold(after, |live, inst| {
+            let access = access(&inst.inst, &program.gpu);
+            access.reads || live && !access.writes
+        })
+    };
+    let mut after = vec![false; blocks.len()];
+    let mut open: Vec<usize> = (0..blocks.len()).collect();
+    while let Some(number) = open.pop() {
+        if at_start(&blocks[number], after[number]) {
+            for &pred in &blocks[number].preds {
+                if !std::mem::replace(&mut after[pred], true) {
+                    open.push(pred);
+                }
+            }
+        }
+    }
+    after
+}
+
+/// Whether `scc` is read before it is written again, from a place of a block on. It holds nothing between blocks.
+fn scc_is_read(block: &MachineBlock, from: usize, gpu: &Gpu) -> bool {
+    for inst in block.insts.iter().skip(from) {
+        let touched = effects::of(&inst.inst, gpu);
+        if touched.reads.has(Reg::SCC) {
+            return true;
+        }
+        if touched.writes.has(Reg::SCC) {
+            return false;
+        }
+    }
+    false
+}
+
+fn drop_writes(program: &mut MachineProgram) -> bool {
+    let after = read_after(program);
+    let gpu = program.gpu;
+    let mut changed = false;
+    for (block, mut live) in program.blocks.iter_mut().zip(after) {
+        for at in (0..block.insts.len()).rev() {
+            let access = access(&block.insts[at].inst, &gpu);
+            let dead = access.writes && access.only && !live && !scc_is_read(block, at + 1, &gpu);
+            if dead {
+                block.insts.remove(at);
+                changed = true;
+            } else {
+                live = access.reads || live && !access.writes;
+            }
+        }
+    }
+    changed
+}
+
+/// Whether an instruction does nothing without a lane but compute what only lanes read.
+fn is_harmless(inst: &Inst) -> bool {
+    let row = inst.row();
+    let computes = matches!(
+        row.role,
+        Role::Scalar
+            | Role::ScalarFloat
+            | Role::Integer
+            | Role::Float
+            | Role::Minmax
+            | Role::Convert
+            | Role::Transcendental
+            | Role::Packed
+            | Role::Compare
+    );
+    computes && !row.format.is_memory() && !matches!(row.format, Format::Sopp | Format::Sopk)
+}
+
+fn drop_branches(program: &mut MachineProgram) -> bool {
+    let mut changed = false;
+    for block in 0..program.blocks.len() {
+        let Some(last) = program.blocks[block].insts.last().map(|inst| inst.inst) else { continue };
+        if last.opcode() != Opcode::s_cbranch_execz {
+            continue;
+        }
+        let Some(over) = target(&last).filter(|over| *over > block) else { continue };
+        let skipped = &program.blocks[block + 1..over];
+        let count: usize = skipped.iter().map(|block| block.insts.len()).sum();
+        let harmless = skipped.iter().all(|block| block.insts.iter().all(|inst| is_harmless(&inst.inst)));
+        // The next block is where the wave goes on, and nothing comes to the blocks from elsewhere.
+        let follows = program.blocks[block].succs.contains(&(block + 1));
+        if count > SHORT || !harmless || !follows || over == block + 1 {
+            continue;
+        }
+        let data = &mut program.blocks[block];
+        data.insts.pop();
+        data.succs.retain(|succ| *succ != over);
+        program.blocks[over].preds.retain(|pred| *pred != block);
+        changed = true;
+    }
+    changed
+}
