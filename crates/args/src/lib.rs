@@ -353,7 +353,9 @@ pub enum Command {
     )]
     Rddecompiler(DropIn),
     /// Print the JSON Schema of what a command prints with --json
+    #[command(
         after_help = "Examples:\n  unwedge schema\n  unwedge schema explain > explain.schema.json\n  unwedge schema rd info"
+    )]
     Schema(SchemaArgs),
     /// Print a man page
     #[command(after_help = "Examples:\n  unwedge man | man -l -\n  unwedge man regs > unwedge-regs.1")]
