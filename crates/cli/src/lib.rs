@@ -21,6 +21,7 @@ mod html;
 pub mod info;
 pub mod isa;
 mod layout;
+mod lint;
 mod lrc;
 pub mod man;
 pub mod output;
@@ -125,6 +126,7 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Replay(args) => replay::run(args, global),
         Command::Rddecompile(args) => rdtext::decompile(args, global),
         Command::Rdcompile(args) => rdtext::compile(args, global),
+        Command::Lint(args) => lint::run(args, global),
         Command::Query(args) => query::run(args, global),
         Command::Diff(args) => diff::run(args, global),
         Command::Regs(args) => regs::run(args, global),

@@ -138,6 +138,7 @@ impl PacketNames<'_, '_, '_> {
         let attachment = matches!(read.through, CacheUnit::CcuColor | CacheUnit::CcuDepth);
         let rule = match (read.in_gmem, attachment) {
             (true, _) => LintRule::UnwrittenGmem,
+            (false, true) if read.by_event => LintRule::UnwrittenLoad,
             (false, true) => LintRule::UnwrittenAttachment,
             (false, false) => LintRule::UnwrittenRead,
         };
