@@ -8,6 +8,7 @@ pub mod amdisa;
 pub mod browser;
 pub mod captures;
 pub mod contexts;
+pub mod lints;
 pub mod replays;
 
 use std::io::{self, Write};
