@@ -201,10 +201,9 @@ impl Origins {
         is_gmem: &impl Fn(u64) -> bool,
     ) {
         let Some((through, range, bytes)) = run else { return };
-        let near = (range.first.saturating_sub(NEAR) / LINE * LINE..range.end.saturating_add(NEAR))
-            .step_by(LINE as usize);
+        let near = range.first.saturating_sub(NEAR) / LINE * LINE..range.end.saturating_add(NEAR);
         let in_gmem = is_gmem(range.first);
-        if !in_gmem && near.into_iter().any(|line| self.cpu(line) != 0) {
+        if !in_gmem && near.step_by(LINE as usize).any(|line| self.cpu(line) != 0) {
             return;
         }
         let key = (packet, through, in_gmem);
