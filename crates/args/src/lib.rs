@@ -24,6 +24,7 @@ pub mod groups;
 mod ir2;
 mod ir3;
 mod layout;
+mod lint;
 mod lrc;
 pub mod pages;
 mod query;
@@ -47,6 +48,7 @@ pub use explain::*;
 pub use ir2::*;
 pub use ir3::*;
 pub use layout::*;
+pub use lint::*;
 pub use lrc::*;
 pub use query::*;
 pub use rd::*;
@@ -80,7 +82,7 @@ const MAX_SIZE: u64 = 4 << 30;
     after_long_help = "Exit status:\n  0  complete\n  1  the input cannot be used\n  2  wrong usage\n  \
         3  decoded, but something was lost or malformed (standard error says what)\n  \
         4  a check found something (ir3 check, eu check, amd check, amd run, shader validate,
-     shader run, shader opt, lrc verify, diff --exit-code)\n\n\
+     shader run, shader opt, lrc verify, diff --exit-code, lint)\n\n\
         Examples:\n  unwedge explain /sys/class/devcoredump/devcd1/data\n  unwedge decode crash.devcore.gz\n  \
         unwedge regs a630 0x8c17 0x4b\n  unwedge demo",
     subcommand_required = true,
@@ -224,6 +226,9 @@ pub enum Command {
     /// Receive the breadcrumbs of a GPU that hangs beyond recovery
     #[command(subcommand_required = true)]
     Breadcrumbs(Breadcrumbs),
+    /// Find registers that are not set, memory that is not written and flushes that are missing in a capture
+    #[command(after_help = lint::LINT_EXAMPLES)]
+    Lint(Lint),
     /// Show registers at each draw of a capture or dump
     #[command(after_help = "Examples:\n  unwedge query capture.rd.gz RB_MRT[0].BUF_INFO\n  \
         unwedge query capture.rd 'RB_MRT[*].*' --draw 40..60 --format csv\n  \

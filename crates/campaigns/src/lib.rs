@@ -9,6 +9,7 @@ pub mod breadcrumbs;
 pub mod browser;
 pub mod captures;
 pub mod contexts;
+pub mod lints;
 pub mod replays;
 pub mod texts;
 

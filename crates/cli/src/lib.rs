@@ -23,6 +23,7 @@ mod html;
 pub mod info;
 pub mod isa;
 mod layout;
+mod lint;
 mod lrc;
 pub mod man;
 pub mod output;
@@ -133,6 +134,7 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Bisect(args) => edit::bisect::run(args, global),
         Command::Reduce(args) => edit::reduce::run(args, global),
         Command::Breadcrumbs(args) => breadcrumbs::run(&args.command, global),
+        Command::Lint(args) => lint::run(args, global),
         Command::Query(args) => query::run(args, global),
         Command::Diff(args) => diff::run(args, global),
         Command::Regs(args) => regs::run(args, global),

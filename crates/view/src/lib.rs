@@ -26,6 +26,8 @@ pub mod intel;
 pub mod json;
 pub mod layout;
 pub mod lines;
+#[cfg(feature = "sim")]
+pub mod lint;
 pub mod listing;
 pub mod lrc;
 pub mod plural;

@@ -14,6 +14,7 @@ use unwedge_campaigns::amdisa::{self, View as AmdisaView};
 use unwedge_campaigns::browser;
 use unwedge_campaigns::captures::{self as capture_views, Words};
 use unwedge_campaigns::contexts as context_views;
+use unwedge_campaigns::lints;
 use unwedge_campaigns::replays::{self, ExecutedCounts};
 use unwedge_campaigns::{View, show};
 use unwedge_cli::dump::DumpFiles;
@@ -164,6 +165,18 @@ impl Judge {
             output: 0,
         };
         self.judge(shown, bytes.len(), &limits, what, "tui");
+    }
+
+    /// Lints a capture.
+    pub(super) fn lint(&mut self, capture: &[u8], what: &str) {
+        let db = Rc::clone(&self.db);
+        let shown = once(|mut counter| lints::show(capture, &db, MAX_INPUT, &mut counter));
+        let limits = Limits {
+            walk: lints::TIME,
+            heap: heap(HEAP_PER_BYTE_OF_CAPTURE, capture.len()).max(2 * HEAP_FLOOR_OF_MACHINE),
+            output: lints::limit(capture.len() as u64),
+        };
+        self.judge(shown, capture.len(), &limits, what, "lint");
     }
 
     pub(super) fn context(&mut self, words: &[u32], whole: &[u32], layout: &LrcLayout, what: &str) {

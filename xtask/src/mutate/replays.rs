@@ -24,6 +24,10 @@ impl Replays {
             1 => captures::mutate(&executed::mutate(&whole, seed), seed),
             _ => executed::mutate(&whole, seed),
         };
-        judge.replay(&broken, share % 4 == 3, &format!("seed {seed}, executed capture"));
+        let what = format!("seed {seed}, executed capture");
+        judge.replay(&broken, share % 4 == 3, &what);
+        if share % 4 == 1 {
+            judge.lint(&broken, &what);
+        }
     }
 }

@@ -47,7 +47,7 @@ impl<'s> SetFindings<'s> {
     pub(super) fn findings(&self, replay: &Replay<'_>) -> Vec<LintFinding> {
         let names = PacketNames { set: self, replay, gpu: replay.machine.gpu() };
         let mut out: Vec<LintFinding> = self.registers.unset.iter().map(|unset| names.unset(unset)).collect();
-        out.extend(self.memory.unwritten.iter().map(|read| names.unwritten(read)));
+        out.extend(grouped(self.memory.unwritten.iter().map(|read| names.unwritten(read))));
         out.extend(self.caches.reads[self.from.0.min(self.seen.0)..].iter().map(|read| names.stale(read)));
         out.extend(self.caches.lost[self.from.1.min(self.seen.1)..].iter().map(|loss| names.lost(loss)));
         out.extend(self.registers.ccu.iter().map(|change| names.ccu(change)));
@@ -61,6 +61,26 @@ impl<'s> SetFindings<'s> {
     pub(super) fn packet(&self, replay: &Replay<'_>, packet: AuditPacket) -> LintPacket {
         PacketNames { set: self, replay, gpu: replay.machine.gpu() }.audited(&packet)
     }
+}
+
+/// Reads of the same bytes as one finding, of the first that reads them.
+fn grouped(findings: impl Iterator<Item = LintFinding>) -> Vec<LintFinding> {
+    let mut out: Vec<(LintFinding, u64)> = Vec::new();
+    let mut known: BTreeMap<(LintRule, Option<u64>, Option<u64>), usize> = BTreeMap::new();
+    for finding in findings {
+        let set = finding.reader.as_ref().map(|reader| reader.set);
+        let next = out.len();
+        let at = *known.entry((finding.rule, set, finding.args.number("address"))).or_insert(next);
+        match out.get_mut(at) {
+            Some((_, readers)) => *readers += 1,
+            None => out.push((finding, 1)),
+        }
+    }
+    let counted = |(finding, readers): (LintFinding, u64)| {
+        let LintFinding { rule, reader, writer, expected, args } = finding;
+        LintFinding { rule, reader, writer, expected, args: args.with("readers", Arg::Number(readers)) }
+    };
+    out.into_iter().map(counted).collect()
 }
 
 /// Names of packets, while their set is in memory.
@@ -138,6 +158,7 @@ impl PacketNames<'_, '_, '_> {
         let attachment = matches!(read.through, CacheUnit::CcuColor | CacheUnit::CcuDepth);
         let rule = match (read.in_gmem, attachment) {
             (true, _) => LintRule::UnwrittenGmem,
+            (false, true) if read.by_event => LintRule::UnwrittenLoad,
             (false, true) => LintRule::UnwrittenAttachment,
             (false, false) => LintRule::UnwrittenRead,
         };

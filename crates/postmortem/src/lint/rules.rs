@@ -45,10 +45,12 @@ lint_rules! {
     StaleRegister: "stale-register", Warning, "freedreno documents, \"Finding instances of stale reg reads\"; data/adreno/state_uses.txt";
     /// Work reads a register that nothing in the capture has set.
     UnsetRegister: "unset-register", Warning, "freedreno documents, \"Finding instances of stale reg reads\"; data/adreno/state_uses.txt";
-    /// An attachment is read, for a test, for blending or to load it into GMEM, and nothing has written it.
+    /// An attachment is read, for a test or for blending, and nothing has written it.
     UnwrittenAttachment: "unwritten-attachment", Warning, "freedreno documents, \"Debugging random failures\"";
     /// A draw reads GMEM that nothing has written since the tile began.
     UnwrittenGmem: "unwritten-gmem", Warning, "freedreno documents, \"Debugging random failures\"";
+    /// GMEM is loaded from memory that nothing has written. It is a fault if something uses what was loaded.
+    UnwrittenLoad: "unwritten-load", Note, "freedreno documents, \"Debugging random failures\"";
     /// Memory is read that holds zeros, which either the CPU or nobody has written.
     UnwrittenRead: "unwritten-read", Note, "freedreno documents, \"Debugging random failures\"";
     /// A read does not see what was written, because a cache was not written back.

@@ -422,8 +422,7 @@ impl AdrenoMachine<'_> {
         if matches!(op, AdrenoOp::Blit | AdrenoOp::EventWrite | AdrenoOp::EventWrite7) {
             return;
         }
-        for at in 0..audit.code.len() {
-            let CodeRegisters { stage, start, first, units, config } = audit.code[at];
+        for CodeRegisters { stage, start, first, units, config } in audit.code.clone() {
             let runs = if op.is_dispatch() { stage == "CS" } else { stage != "CS" };
             if !runs || self.read_register(id, config) & ENABLED == 0 {
                 continue;

@@ -9,6 +9,8 @@ mod amd;
 mod compare;
 mod head;
 mod intel;
+#[cfg(feature = "sim")]
+pub mod lint;
 
 pub use compare::{aspect, aspect_name};
 pub use head::{amd_gpu, database, driver, gpu, gpu_name, process};

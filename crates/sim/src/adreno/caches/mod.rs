@@ -196,8 +196,8 @@ impl CacheAudit {
         }
     }
 
-    fn end_packet(&mut self, packet: CachedPacket) {
-        self.origins.end_packet(packet, |line| GMEM.contains(&line));
+    fn end_packet(&mut self, packet: CachedPacket, by_event: bool) {
+        self.origins.end_packet(packet, by_event, |line| GMEM.contains(&line));
         self.has_position = false;
     }
 
@@ -562,10 +562,11 @@ impl Caches {
     pub(crate) fn begin_packet(&self, iova: u64, opcode: Option<u8>, thread: ThreadId) {
         let mut state = self.state();
         let (before, submit) = (state.packet, state.packet.submit);
+        let by_event = state.access == PacketAccess::Event;
         state.packet = CachedPacket { submit, iova, opcode, thread };
         state.access = PacketAccess::Cp;
         if let Some(audit) = &mut state.audit {
-            audit.end_packet(before);
+            audit.end_packet(before, by_event);
         }
     }
 
@@ -608,9 +609,9 @@ impl Caches {
     /// Takes what was followed so far.
     pub(crate) fn take_audit(&self) -> CacheAuditReport {
         let mut state = self.state();
-        let packet = state.packet;
+        let (packet, by_event) = (state.packet, state.access == PacketAccess::Event);
         let Some(audit) = &mut state.audit else { return CacheAuditReport::default() };
-        audit.end_packet(packet);
+        audit.end_packet(packet, by_event);
         audit.event_numbers.clear();
         CacheAuditReport {
             unwritten: audit.origins.take_reads(),

@@ -48,6 +48,8 @@ pub struct UnwrittenRead {
     pub through: CacheUnit,
     /// They are in GMEM, where a tile is rendered.
     pub in_gmem: bool,
+    /// An event reads them, to load GMEM.
+    pub by_event: bool,
     /// Where, as far as ranges are kept.
     pub ranges: Vec<ByteRange>,
     /// How many, of the lines that were read.
@@ -170,7 +172,7 @@ impl Origins {
     }
 
     /// The packet in work is done.
-    pub(super) fn end_packet(&mut self, packet: CachedPacket, is_gmem: impl Fn(u64) -> bool) {
+    pub(super) fn end_packet(&mut self, packet: CachedPacket, by_event: bool, is_gmem: impl Fn(u64) -> bool) {
         if self.pending.is_empty() {
             return;
         }
@@ -182,27 +184,26 @@ impl Origins {
                     *bytes += u64::from(mask.count_ones());
                 }
                 _ => {
-                    self.keep(packet, run.take(), &is_gmem);
+                    self.keep((packet, by_event), run.take(), &is_gmem);
                     let range = ByteRange { first: line, end: line.saturating_add(LINE) };
                     run = Some((unit, range, u64::from(mask.count_ones())));
                 }
             }
         }
-        self.keep(packet, run, &is_gmem);
+        self.keep((packet, by_event), run, &is_gmem);
     }
 
     /// Keeps a run of lines, if the CPU has written nothing in them or near them.
     fn keep(
         &mut self,
-        packet: CachedPacket,
+        (packet, by_event): (CachedPacket, bool),
         run: Option<(CacheUnit, ByteRange, u64)>,
         is_gmem: &impl Fn(u64) -> bool,
     ) {
         let Some((through, range, bytes)) = run else { return };
-        let near = (range.first.saturating_sub(NEAR) / LINE * LINE..range.end.saturating_add(NEAR))
-            .step_by(LINE as usize);
+        let near = range.first.saturating_sub(NEAR) / LINE * LINE..range.end.saturating_add(NEAR);
         let in_gmem = is_gmem(range.first);
-        if !in_gmem && near.into_iter().any(|line| self.cpu(line) != 0) {
+        if !in_gmem && near.step_by(LINE as usize).any(|line| self.cpu(line) != 0) {
             return;
         }
         let key = (packet, through, in_gmem);
@@ -215,7 +216,14 @@ impl Origins {
             None => {
                 self.numbers.insert(key, self.reads.len());
                 let ranges = Vec::new();
-                self.reads.push(UnwrittenRead { reader: packet, through, in_gmem, ranges, bytes: 0 });
+                self.reads.push(UnwrittenRead {
+                    reader: packet,
+                    through,
+                    in_gmem,
+                    by_event,
+                    ranges,
+                    bytes: 0,
+                });
                 self.reads.len() - 1
             }
         };
@@ -273,7 +281,7 @@ mod tests {
         for line in [0x1_0000, 0x1_0040, 0x1_0080, 0x2_0000, 0x2_0040, 0x3_0000] {
             origins.read(CacheUnit::Uche, line, u64::MAX);
         }
-        origins.end_packet(packet(16), |_| false);
+        origins.end_packet(packet(16), false, |_| false);
         let reads = origins.take_reads();
         assert_eq!(reads.len(), 1);
         // Zeros beside what the CPU wrote are the CPU's.
@@ -284,7 +292,7 @@ mod tests {
         assert_eq!(near, Some(NearWriter { line: 0x2_0000, packet: packet(8) }));
         origins.forget(0x2_0000, 64);
         origins.read(CacheUnit::Uche, 0x2_0000, 1);
-        origins.end_packet(packet(24), |_| false);
+        origins.end_packet(packet(24), true, |_| false);
         assert_eq!(origins.take_reads().len(), 1);
     }
 

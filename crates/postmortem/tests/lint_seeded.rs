@@ -1,0 +1,489 @@
+//! Lint finds what is taken out of real captures: packets that set registers, that write memory, that flush, invalidate or wait.
+//!
+//! A seed chooses the capture and the packet. Whether taking it out is a defect is decided without lint: something else must be
+//! computed for it. `UNWEDGE_ALL` takes 20 defects of each kind, else a few; `UNWEDGE_SEED` is where seeds begin.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use unwedge_base::{ChipId, Generation};
+use unwedge_capture::rd::{LiveMemory, LiveStep, RdReader, RdSection, RdSectionKind, RdWriter};
+use unwedge_hw::{Db, Gpu};
+use unwedge_postmortem::Arg;
+use unwedge_postmortem::lint::{LintFinding, LintOptions, LintReport, LintRule, lint};
+use unwedge_sim::adreno::{
+    AdrenoMachine, Loading, Onward, PacketChanges, PacketOutcome, PacketWatch, Replay, RunEnd, WatchedPacket,
+};
+use unwedge_sim::amdgcn::SimMemory;
+use unwedge_stream::adreno::header::AdrenoPacketHeader;
+use unwedge_stream::play::{Consumer, Identity, Player, Submission, SubmitChoice};
+use unwedge_testkit::data;
+use unwedge_testkit::mutate::Rng;
+
+const STEPS: u64 = 1 << 26;
+const FOLDERS: [&str; 3] = ["adreno/graphics/captures", "adreno/renders", "adreno/compute"];
+/// Captures that are larger take too long for so many replays.
+const LARGEST: usize = 4 << 20;
+/// Seeds that may be without a defect before one with.
+const MOST_TRIES: u64 = 400;
+
+/// A packet: the set of buffers and the address of its header.
+type PacketKey = (u64, u64);
+
+/// A packet as it was executed.
+#[derive(Clone, Debug, Default)]
+struct Executed {
+    header: Option<AdrenoPacketHeader>,
+    /// Its first dword of payload.
+    first: u32,
+    /// The first time that it was.
+    order: usize,
+    times: usize,
+    works: bool,
+    /// Registers written by its dwords.
+    writes: BTreeSet<u32>,
+    /// Registers that the machine read for it.
+    reads: BTreeSet<u32>,
+    /// Memory that it wrote, in lines of 64 bytes.
+    lines: BTreeSet<u64>,
+}
+
+#[derive(Default)]
+struct Watch {
+    set: u64,
+    packets: BTreeMap<PacketKey, Executed>,
+    count: usize,
+}
+
+impl PacketWatch for Watch {
+    fn wants_changes(&self) -> bool {
+        true
+    }
+
+    fn before(&mut self, machine: &AdrenoMachine<'_>, _: &WatchedPacket) -> Onward {
+        machine.take_register_reads();
+        Onward::Go
+    }
+
+    fn after(
+        &mut self,
+        machine: &AdrenoMachine<'_>,
+        packet: &WatchedPacket,
+        _: PacketOutcome<'_>,
+        changes: &PacketChanges,
+    ) {
+        if packet.level == 0 || !packet.taken {
+            return;
+        }
+        let reads = machine.take_register_reads();
+        self.count += 1;
+        let order = self.count;
+        let known = self.packets.entry((self.set, packet.iova)).or_default();
+        if known.times == 0 {
+            known.order = order;
+            known.header = packet.header;
+            known.first = machine.space.memory.load(packet.iova + 4, 4).known().unwrap_or(0) as u32;
+        }
+        known.times += 1;
+        known.works = packet.op.is_some_and(|op| op.is_work());
+        known.writes.extend(changes.registers.iter().map(|(reg, _)| *reg));
+        known.reads.extend(reads);
+        for (first, size) in changes.memory.ranges().filter(|(_, size)| *size < 1 << 20) {
+            known.lines.extend((first / 64 * 64..first.saturating_add(size)).step_by(64));
+        }
+    }
+}
+
+/// A replay with caches.
+struct Run<'d> {
+    db: &'d Db,
+    watched: bool,
+    replay: Option<Replay<'d>>,
+    gpu: Option<Gpu<'d>>,
+    watch: Watch,
+    ends: Vec<Option<RunEnd>>,
+    buffers: BTreeSet<(u64, u64)>,
+    fresh: bool,
+    sets: u64,
+}
+
+impl<'d> Consumer<'d> for Run<'d> {
+    fn section(&mut self, section: &RdSection<'_>, step: LiveStep) {
+        self.fresh |= step == LiveStep::Forgotten;
+        if section.kind == RdSectionKind::GpuAddr && std::mem::take(&mut self.fresh) {
+            self.ends.push(self.replay.as_mut().and_then(Replay::end));
+            self.sets += 1;
+        }
+    }
+
+    fn identity(&mut self, identity: Identity, gpu: Option<Gpu<'d>>) {
+        let (gpu_id, chip_id) = match identity {
+            Identity::GpuId(gpu_id) => (gpu_id, ChipId(0)),
+            Identity::ChipId(chip_id) => (0, chip_id),
+        };
+        let machine = self.db.identify(gpu_id, chip_id).and_then(|gpu| AdrenoMachine::new(self.db, gpu));
+        self.gpu = gpu;
+        self.replay = machine.map(|mut machine| {
+            machine.enable_caches();
+            machine.hang_steps = STEPS;
+            machine.trace_register_reads();
+            Replay::new(machine, Loading::Delta)
+        });
+    }
+
+    fn submit(&mut self, submission: Submission<'_, 'd>) {
+        let Some(replay) = &mut self.replay else { return };
+        let (submit, alive) = (submission.submit, submission.live.memory());
+        replay.load(alive);
+        self.buffers.extend(alive.buffers().iter().map(|buffer| (buffer.iova, buffer.size)));
+        self.watch.set = self.sets.saturating_sub(1);
+        let watch = self.watched.then_some(&mut self.watch as &mut dyn PacketWatch);
+        self.ends.push(Some(replay.execute(alive, submit.iova, submit.dwords, STEPS, watch)));
+    }
+}
+
+/// What a capture leaves.
+struct Left<'d> {
+    memory: SimMemory,
+    buffers: BTreeSet<(u64, u64)>,
+    ends: Vec<Option<RunEnd>>,
+    packets: BTreeMap<PacketKey, Executed>,
+    gpu: Option<Gpu<'d>>,
+}
+
+fn replayed<'d>(bytes: &[u8], watched: bool, db: &'d Db) -> Left<'d> {
+    let (replay, gpu, watch) = (None, None, Watch::default());
+    let (ends, buffers) = (Vec::new(), BTreeSet::new());
+    let mut run = Run { db, watched, replay, gpu, watch, ends, buffers, fresh: true, sets: 0 };
+    Player::new(SubmitChoice { compositors: true, ..SubmitChoice::default() }, db, 1 << 32)
+        .play(bytes, &mut run);
+    run.ends.push(run.replay.as_mut().and_then(Replay::end));
+    let memory = run.replay.map(|replay| replay.machine.space.memory).unwrap_or_default();
+    Left { memory, buffers: run.buffers, ends: run.ends, packets: run.watch.packets, gpu: run.gpu }
+}
+
+/// Whether two replays end otherwise, or leave other bytes outside of some lines. Command streams differ by the edits alone.
+fn differs(one: &Left<'_>, other: &Left<'_>, edits: &Edits, lines: &BTreeSet<u64>) -> bool {
+    let edited: BTreeSet<u64> = edits.keys().map(|(_, iova)| *iova).collect();
+    let differ = |iova: u64| one.memory.load(iova, 4) != other.memory.load(iova, 4);
+    one.ends != other.ends
+        || one
+            .buffers
+            .iter()
+            .flat_map(|&(iova, size)| (iova..iova + size).step_by(4))
+            .any(|iova| differ(iova) && !lines.contains(&(iova / 64 * 64)) && !edited.contains(&iova))
+}
+
+/// Dwords that replace others, by set and address.
+type Edits = BTreeMap<PacketKey, u32>;
+
+/// A capture with other dwords in the contents of its buffers.
+fn edited(bytes: &[u8], edits: &Edits) -> Vec<u8> {
+    let mut reader = RdReader::new(bytes);
+    let mut live = LiveMemory::new();
+    let mut writer = RdWriter::new(Vec::new());
+    let (mut fresh, mut sets, mut buffer) = (true, 0u64, None);
+    while let Some(section) = reader.next() {
+        fresh |= live.take(&section) == LiveStep::Forgotten;
+        let mut payload = section.payload.to_vec();
+        if section.kind == RdSectionKind::GpuAddr {
+            sets += u64::from(std::mem::take(&mut fresh));
+            buffer = section.range();
+        }
+        if let (RdSectionKind::BufferContents, Some(range)) = (section.kind, buffer.take()) {
+            let set = sets.saturating_sub(1);
+            let end = range.iova + payload.len() as u64;
+            for (&(_, iova), word) in edits.range((set, range.iova)..(set, end)) {
+                let at = (iova - range.iova) as usize;
+                if let Some(bytes) = payload.get_mut(at..at + 4) {
+                    bytes.copy_from_slice(&word.to_le_bytes());
+                }
+            }
+        }
+        writer.section(section.kind, &payload).expect("it was a section before");
+    }
+    writer.into_inner()
+}
+
+/// A header of a CP_NOP with as many dwords.
+fn nop(gpu: Gpu<'_>, header: AdrenoPacketHeader) -> Option<u32> {
+    let opcode = (0..128).find(|&opcode| gpu.packet_name(opcode) == Some("CP_NOP"))?;
+    AdrenoPacketHeader::Operation { opcode, count: header.count() }.encode(gpu.generation())
+}
+
+fn captures() -> Vec<PathBuf> {
+    FOLDERS.iter().flat_map(|folder| data::files(folder, ".rd.gz")).collect()
+}
+
+/// A defect, and what lint must say of it.
+struct Defect {
+    capture: Vec<u8>,
+    what: String,
+    is_found: Box<dyn Fn(&LintFinding) -> bool>,
+}
+
+/// Registers that are commands or the machine's own, not state.
+fn is_state(gpu: Gpu<'_>, reg: u32) -> bool {
+    let name = gpu.reg(reg).map_or("", |reg| reg.name());
+    reg >= 0x8000
+        && !name.contains("INVALIDATE")
+        && !name.starts_with("VPC_SO_PROG")
+        && !name.starts_with("VPC_SO_CNTL")
+}
+
+/// All packets that set a register in a set are taken out. It is a defect if another value of it leads to another result.
+fn stale_register(bytes: &[u8], clean: &Left<'_>, rng: &mut Rng, db: &Db) -> Option<Defect> {
+    let gpu = clean.gpu?;
+    let mut setters: BTreeMap<(u64, u32), Vec<PacketKey>> = BTreeMap::new();
+    let mut others: BTreeSet<(u64, u32)> = BTreeSet::new();
+    let mut readers: BTreeMap<(u64, u32), BTreeSet<u64>> = BTreeMap::new();
+    for (&(set, iova), packet) in &clean.packets {
+        for &reg in &packet.writes {
+            match packet.header {
+                Some(AdrenoPacketHeader::Registers { .. }) => {
+                    setters.entry((set, reg)).or_default().push((set, iova))
+                }
+                _ => drop(others.insert((set, reg))),
+            }
+        }
+        if packet.works
+            || matches!(packet.header, Some(AdrenoPacketHeader::Operation { opcode, .. })
+            if gpu.packet_name(opcode).is_some_and(|name| name.starts_with("CP_EVENT_WRITE")))
+        {
+            packet.reads.iter().for_each(|&reg| drop(readers.entry((set, reg)).or_default().insert(iova)));
+        }
+    }
+    let wanted: Vec<(u64, u32)> = setters
+        .keys()
+        .copied()
+        .filter(|key| readers.contains_key(key) && !others.contains(key) && is_state(gpu, key.1))
+        .collect();
+    let &(set, reg) = rng.pick(&wanted)?;
+    let (mut without, mut stomped) = (Edits::new(), Edits::new());
+    for key in &setters[&(set, reg)] {
+        let Some(header @ AdrenoPacketHeader::Registers { reg: first, .. }) = clean.packets[key].header
+        else {
+            continue;
+        };
+        without.insert(*key, nop(gpu, header)?);
+        let at = key.1 + 4 * u64::from(reg - first + 1);
+        let word = clean.memory.load(at, 4).known().unwrap_or(0) as u32;
+        stomped.insert((set, at), !word);
+    }
+    let other = replayed(&edited(bytes, &stomped), false, db);
+    let edited_words = stomped.clone();
+    if !differs(clean, &other, &edited_words, &BTreeSet::new()) {
+        return None;
+    }
+    let (name, readers) = (gpu.reg(reg)?.name().to_owned(), readers[&(set, reg)].clone());
+    Some(Defect {
+        capture: edited(bytes, &without),
+        what: format!("{name} in set {set}, set by {} packets", without.len()),
+        is_found: Box::new(move |finding| {
+            let rules = [LintRule::StaleRegister, LintRule::UnsetRegister];
+            rules.contains(&finding.rule)
+                && finding.args.number("offset") == Some(reg.into())
+                && finding.reader.as_ref().is_some_and(|p| p.set == set && readers.contains(&p.iova))
+        }),
+    })
+}
+
+/// A packet that writes memory is taken out. It is a defect if something else is written later for it.
+fn unwritten_read(bytes: &[u8], clean: &Left<'_>, rng: &mut Rng, db: &Db) -> Option<Defect> {
+    let gpu = clean.gpu?;
+    let mut writers: BTreeMap<u64, usize> = BTreeMap::new();
+    for packet in clean.packets.values() {
+        packet.lines.iter().for_each(|line| *writers.entry(*line).or_default() += 1);
+    }
+    let operation = |packet: &Executed| matches!(packet.header, Some(AdrenoPacketHeader::Operation { .. }));
+    // What no other packet writes.
+    let wanted: Vec<PacketKey> = clean
+        .packets
+        .iter()
+        .filter(|(_, packet)| operation(packet) && packet.lines.iter().any(|line| writers[line] == 1))
+        .map(|(key, _)| *key)
+        .collect();
+    let key = *rng.pick(&wanted)?;
+    let victim = clean.packets[&key].clone();
+    let without = Edits::from([(key, nop(gpu, victim.header?)?)]);
+    let capture = edited(bytes, &without);
+    let other = replayed(&capture, true, db);
+    if !differs(clean, &other, &without, &victim.lines) {
+        return None;
+    }
+    // Bytes that the CPU has written before do not count.
+    let lines = victim.lines.clone();
+    let later: BTreeSet<PacketKey> =
+        clean.packets.iter().filter(|(_, packet)| packet.order > victim.order).map(|(key, _)| *key).collect();
+    let name = match victim.header? {
+        AdrenoPacketHeader::Operation { opcode, .. } => gpu.packet_name(opcode).unwrap_or("?").to_owned(),
+        _ => String::new(),
+    };
+    Some(Defect {
+        capture,
+        what: format!("{name} at {:#x} of set {}, {} lines", key.1, key.0, lines.len()),
+        is_found: Box::new(move |finding| {
+            let rules = [
+                LintRule::UnwrittenRead,
+                LintRule::UnwrittenLoad,
+                LintRule::UnwrittenAttachment,
+                LintRule::UnwrittenGmem,
+            ];
+            let within = finding.args.list("ranges").iter().any(|range| match range {
+                Arg::Record(range) => {
+                    let [first, end] = ["first", "end"].map(|name| range.number(name).unwrap_or(0));
+                    lines.range(first / 64 * 64..end.max(first)).next().is_some()
+                }
+                _ => false,
+            });
+            rules.contains(&finding.rule)
+                && within
+                && finding.reader.as_ref().is_some_and(|p| later.contains(&(p.set, p.iova)))
+        }),
+    })
+}
+
+/// What a packet synchronizes, by its name and that of its event.
+fn sync_name(gpu: Gpu<'_>, packet: &Executed) -> Option<String> {
+    let Some(AdrenoPacketHeader::Operation { opcode, .. }) = packet.header else { return None };
+    let name = gpu.packet_name(opcode)?;
+    if name.starts_with("CP_EVENT_WRITE") {
+        let event = gpu.enumeration("vgt_event_type")?.name_of((packet.first & 0xff).into())?;
+        let syncs = ["FLUSH", "CLEAN", "INVALIDATE", "RESOLVE_TS"].iter().any(|part| event.contains(part));
+        return syncs.then(|| event.to_owned());
+    }
+    let waits = ["CP_WAIT_FOR_IDLE", "CP_WAIT_MEM_WRITES", "CP_CCHE_INVALIDATE"];
+    waits.contains(&name).then(|| name.to_owned())
+}
+
+/// Whether one of the packets that are missing does what was taken out.
+fn does(missing: &str, taken: &str, generation: Generation) -> bool {
+    let unit = |name: &str| match name {
+        name if name.contains("COLOR") || name.contains("RESOLVE") => "colour",
+        name if name.contains("DEPTH") => "depth",
+        name if name.contains("CP_WAIT") => "wait",
+        _ => "uche",
+    };
+    let invalidates = |name: &str| name.contains("INVALIDATE");
+    let both = generation >= Generation::A7xx && taken.contains("FLUSH");
+    missing == taken || unit(missing) == unit(taken) && (both || invalidates(missing) == invalidates(taken))
+}
+
+/// Flushes, invalidates and waits around one are taken out, as few as are needed so that something else is read.
+fn missing_sync(bytes: &[u8], clean: &Left<'_>, rng: &mut Rng, db: &Db) -> Option<Defect> {
+    let gpu = clean.gpu?;
+    let mut syncs: Vec<(usize, PacketKey, String)> = clean
+        .packets
+        .iter()
+        .filter_map(|(key, packet)| Some((packet.order, *key, sync_name(gpu, packet)?)))
+        .collect();
+    syncs.sort();
+    let at = rng.below(syncs.len());
+    let mut around = 0;
+    while around <= syncs.len() {
+        let part = &syncs[at.saturating_sub(around)..(at + around + 1).min(syncs.len())];
+        let without: Option<Edits> =
+            part.iter().map(|(_, key, _)| Some((*key, nop(gpu, clean.packets[key].header?)?))).collect();
+        let without = without?;
+        let capture = edited(bytes, &without);
+        let other = replayed(&capture, false, db);
+        if differs(clean, &other, &without, &BTreeSet::new()) {
+            let taken: Vec<String> = part.iter().map(|(_, _, name)| name.clone()).collect();
+            let orders: BTreeMap<PacketKey, usize> =
+                clean.packets.iter().map(|(key, packet)| (*key, packet.order)).collect();
+            let generation = gpu.generation();
+            let removed: Vec<usize> = part.iter().map(|(order, ..)| *order).collect();
+            let what = format!("{} around {:x?}", taken.join(", "), syncs[at].1);
+            return Some(Defect {
+                capture,
+                what,
+                is_found: Box::new(move |finding| {
+                    let rules = [
+                        LintRule::MissingFlush,
+                        LintRule::MissingInvalidate,
+                        LintRule::MissingWait,
+                        LintRule::LostWrite,
+                        LintRule::CcuInUse,
+                    ];
+                    let order = |packet: &Option<unwedge_postmortem::lint::LintPacket>| {
+                        packet.as_ref().and_then(|p| orders.get(&(p.set, p.iova))).copied()
+                    };
+                    let named = finding.args.list("missing").iter().any(|missing| match missing {
+                        Arg::Name(missing) => taken.iter().any(|taken| does(missing, taken, generation)),
+                        _ => false,
+                    });
+                    // Between the write and the read something was taken out.
+                    let between = match (order(&finding.writer), order(&finding.reader)) {
+                        (Some(writer), Some(reader)) if finding.rule != LintRule::LostWrite => {
+                            removed.iter().any(|&at| (writer..=reader).contains(&at))
+                        }
+                        _ => true,
+                    };
+                    rules.contains(&finding.rule) && named && between
+                }),
+            });
+        }
+        around = if around == 0 { 1 } else { 2 * around };
+    }
+    None
+}
+
+type Seed = fn(&[u8], &Left<'_>, &mut Rng, &Db) -> Option<Defect>;
+
+/// Makes defects by seed until there are enough, and looks for each.
+fn seeded(kind: &str, seed: Seed) {
+    let all = std::env::var_os("UNWEDGE_ALL").is_some();
+    let wanted = if all { 20 } else { 2 };
+    let begin: u64 = std::env::var("UNWEDGE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
+    let captures = captures();
+    if captures.is_empty() {
+        return println!("skipped: no captures");
+    }
+    let db = Db::builtin();
+    let (mut made, mut missed) = (0, Vec::new());
+    for number in begin..begin + MOST_TRIES {
+        if made == wanted {
+            break;
+        }
+        let mut rng = Rng::new(number);
+        let Some(path) = rng.pick(&captures) else { break };
+        let bytes = data::read(path);
+        if bytes.len() > LARGEST {
+            continue;
+        }
+        let clean = replayed(&bytes, true, &db);
+        let Some(defect) = seed(&bytes, &clean, &mut rng, &db) else { continue };
+        made += 1;
+        let (report, _): (LintReport, _) = lint(&defect.capture[..], &LintOptions::new(STEPS), &db, 1 << 32);
+        let found: Vec<&LintFinding> =
+            report.findings.iter().filter(|finding| (defect.is_found)(finding)).collect();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let rules: BTreeSet<&str> = found.iter().map(|finding| finding.rule.row().id).collect();
+        println!("{kind} seed {number}: {name}: {}: {rules:?}", defect.what);
+        if found.is_empty() {
+            let said: BTreeMap<&str, usize> =
+                report.findings.iter().fold(BTreeMap::new(), |mut counts, f| {
+                    *counts.entry(f.rule.row().id).or_default() += 1;
+                    counts
+                });
+            missed.push(format!("seed {number}: {name}: {}: {said:?}", defect.what));
+        }
+    }
+    println!("{kind}: {} of {made} found", made - missed.len());
+    assert!(missed.is_empty(), "{kind}: {missed:#?}");
+    assert_eq!(made, wanted, "{kind}: too few seeds are defects");
+}
+
+#[test]
+fn stale_registers() {
+    seeded("stale register", stale_register);
+}
+
+#[test]
+fn unwritten_reads() {
+    seeded("unwritten read", unwritten_read);
+}
+
+#[test]
+fn missing_flushes() {
+    seeded("missing flush", missing_sync);
+}
