@@ -15,6 +15,7 @@ pub const GROUPS: [(&str, &[&str]); 7] = [
             "query",
             "diff",
             "replay",
+            "lint",
             "breadcrumbs",
             "rd",
             "rddecompile",
@@ -29,7 +30,6 @@ pub const GROUPS: [(&str, &[&str]); 7] = [
     ("Firmware", &["afuc"]),
     ("Drop-ins", &["crashdec", "cffdump", "afuc-disasm", "afuc-asm", "rddecompiler"]),
     ("Help", &["help", "man", "completions", "schema"]),
-    ("Drop-ins", &["crashdec", "cffdump", "afuc-disasm", "afuc-asm"]),
 ];
 
 /// Columns of the names of commands in a list.
