@@ -155,13 +155,15 @@ impl Linted<'_> {
             counted(counts.submits, "submit", "submits"),
             counted(counts.work, "draw, dispatch or blit", "draws, dispatches and blits"),
             counted(counts.shaders, "shader", "shaders"),
-        ];
+        ]
+        .map(|count| count.to_string());
         let level = |level: Level| self.report.findings.iter().filter(|f| f.level() == level).count() as u64;
         let found = [
             counted(level(Level::Error), "error", "errors"),
             counted(level(Level::Warning), "warning", "warnings"),
             counted(level(Level::Note), "note", "notes"),
-        ];
+        ]
+        .map(|count| count.to_string());
         let more = if self.report.more { "; there was more than is kept" } else { "" };
         writeln!(out, "{}: {}{more}", style.bold(self.name), found.join(", "))?;
         writeln!(out, "  looked at {}", looked.join(", "))?;
