@@ -51,7 +51,7 @@ struct JsonSummary<'a> {
 #[cfg(feature = "schema")]
 #[derive(schemars::JsonSchema)]
 #[schemars(untagged)]
-#[expect(dead_code, reason = "only its schema is used")]
+#[allow(dead_code, reason = "only its schema is used")]
 enum DumpShape<'a> {
     Msm(DumpSummary<'a>),
     Intel(intel::info::IntelSummary<'a>),
