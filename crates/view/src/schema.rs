@@ -155,8 +155,8 @@ mod generated {
         let mut generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
         let all: Vec<Value> =
             shapes.iter().flat_map(|shapes| shapes(&mut generator)).map(Schema::to_value).collect();
-        let mut definitions = Value::Object(generator.take_definitions(true));
-        open(&mut definitions);
+        let mut definitions = generator.take_definitions(true);
+        definitions.values_mut().for_each(open);
         let about =
             "Generated from the types of unwedge. No field is required, fields and values are added freely.";
         let mut document = Map::new();
@@ -165,7 +165,7 @@ mod generated {
         put("title", json!(format!("unwedge {verb} --json")));
         put("description", json!(about));
         put("anyOf", json!(all));
-        put("$defs", definitions);
+        put("$defs", Value::Object(definitions));
         Value::Object(document)
     }
 
@@ -198,7 +198,15 @@ mod generated {
                         map.insert("anyOf".to_owned(), variants);
                     }
                 }
-                map.values_mut().for_each(open);
+                for (key, value) in map {
+                    match value {
+                        // The names below are those of fields and types.
+                        Value::Object(named) if matches!(key.as_str(), "properties" | "$defs") => {
+                            named.values_mut().for_each(open);
+                        }
+                        value => open(value),
+                    }
+                }
             }
             Value::Array(values) => values.iter_mut().for_each(open),
             _ => {}

@@ -34,15 +34,27 @@ struct JsonSummary<'a> {
     bytes: u64,
     compression: &'a [&'static str],
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     dump: Option<DumpSummary<'a>>,
     /// A file has one of the two.
     #[serde(rename = "dump", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<DumpShape<'a>>"))]
     intel: Option<intel::info::IntelSummary<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     capture: Option<&'a Capture>,
     #[serde(skip_serializing_if = "Option::is_none")]
     objects: Option<&'a [ObjectSummary]>,
     problems: Vec<Problem>,
+}
+
+/// What is said of a dump, by its driver.
+#[cfg(feature = "schema")]
+#[derive(schemars::JsonSchema)]
+#[schemars(untagged)]
+#[allow(dead_code, reason = "only its schema is used")]
+enum DumpShape<'a> {
+    Msm(DumpSummary<'a>),
+    Intel(intel::info::IntelSummary<'a>),
 }
 
 #[derive(Serialize)]
