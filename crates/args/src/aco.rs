@@ -40,7 +40,7 @@ pub struct AcoCompile {
     /// Print the program after a phase, and make nothing else; an unknown name lists the phases
     #[arg(long, value_name = "PHASE", conflicts_with_all = ["emit", "output", "stats"])]
     pub print_after: Option<String>,
-    /// Leave out phases, by ACO's names: novn (value numbering), noopt (combining of instructions); separated by commas
+    /// Leave out phases, by ACO's names: novn (value numbering), noopt (combining), nosched (scheduling); separated by commas
     #[arg(long, value_name = "LIST", default_value = "", hide_default_value = true)]
     pub aco_debug: String,
     /// Print instructions, code size, registers and waves to standard error

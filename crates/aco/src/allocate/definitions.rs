@@ -126,7 +126,7 @@ impl Allocator<'_> {
         match self.program.op(work.inst) {
             Op::Hw(opcode) => match opcode.row().format {
                 Format::Sop1 | Format::Sop2 | Format::Sopk => true,
-                Format::Vopc => reg == PhysReg::VCC,
+                Format::Vopc | Format::Vop2 => reg == PhysReg::VCC,
                 _ => false,
             },
             Op::Pseudo(Pseudo::ParallelCopy) => true,

@@ -143,6 +143,8 @@ impl Combiner<'_> {
         match opcode {
             Opcode::v_and_b32 => self.extract(inst) || self.and_complement(inst),
             Opcode::v_or_b32 => self.insert(inst),
+            Opcode::v_lshrrev_b32 => self.shift_back(inst, Opcode::v_bfe_u32),
+            Opcode::v_ashrrev_i32 => self.shift_back(inst, Opcode::v_bfe_i32),
             _ => false,
         }
     }
@@ -173,6 +175,27 @@ impl Combiner<'_> {
             }
         }
         false
+    }
+
+    /// A word that is shifted left, then at least as far right.
+    fn shift_back(&mut self, inst: Inst, field: Opcode) -> bool {
+        let &[right, word] = self.program.operands(inst) else { return false };
+        let Some(inner) = self.source(word) else { return false };
+        if self.program.op(inner) != Op::Hw(Opcode::v_lshlrev_b32) {
+            return false;
+        }
+        let &[left, from] = self.program.operands(inner) else { return false };
+        let (Some(right), Some(left)) = (right.as_const(), left.as_const()) else { return false };
+        let (right, left) = (right as u32 & 31, left as u32 & 31);
+        if right < left || right == 0 {
+            return false;
+        }
+        let new = [from, Operand::c32(right - left), Operand::c32(32 - right)];
+        let fits = self.fits(field, &new, true);
+        if fits {
+            self.become_op(inst, field, &new);
+        }
+        fits
     }
 
     /// Bits of a word that another one does not have.

@@ -18,7 +18,7 @@ pub(crate) use dead::is_pure;
 use crate::ir::Program;
 use crate::ir::shape::Variants;
 
-/// Which optional phases run. The names are those that ACO has for their absence.
+/// Which optional phases run. ACO has names for their absence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Passes {
     /// Value numbering; not with `novn`.
