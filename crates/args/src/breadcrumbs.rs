@@ -44,7 +44,7 @@ pub struct BreadcrumbsListen {
     /// The capture that is replayed, with or without breadcrumbs: names the packets
     #[arg(long, value_name = "FILE")]
     pub capture: Option<PathBuf>,
-    /// End when nothing has come for this time (suffixes s, m, h, d)
+    /// End when nothing has come for this time after a breadcrumb (suffixes s, m, h, d)
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub idle: Option<Duration>,
     /// Print one JSON object at the end instead of text

@@ -71,7 +71,8 @@ fn listen(args: &BreadcrumbsListen, global: &Global) -> Result<Outcome, Failure>
             Err(e) if e.kind() == ErrorKind::Interrupted => {}
             Err(e) => return Err(unusable(e)),
         }
-        if args.idle.is_some_and(|idle| now.saturating_sub(listener.heard) >= idle) {
+        let idle = args.idle.filter(|_| listener.sender.is_some());
+        if idle.is_some_and(|idle| now.saturating_sub(listener.heard) >= idle) {
             break;
         }
         progress.show(|| breadcrumbs::status(&listener.stats, now));

@@ -99,7 +99,7 @@ fn the_gpu_stops_at_the_breakpoint_until_it_is_acknowledged() {
     let target =
         |listener: &Listener, at: u32, hits: u32| format!("127.0.0.1:{},break={at}:{hits}", listener.port);
     // It waits as long as nobody answers.
-    let listener = Listener::start(&[]);
+    let listener = Listener::start(&["--idle", "3s"]);
     let mut waiting = command();
     waiting.args(["replay", &capture]).env("TU_BREADCRUMBS", target(&listener, 2, 0));
     let mut waiting =
@@ -113,25 +113,22 @@ fn the_gpu_stops_at_the_breakpoint_until_it_is_acknowledged() {
     let (code, _, errors) = outcome_of(&waiting.wait_with_output().unwrap());
     assert_eq!(code, Some(0), "{errors}");
     assert!(errors.contains("GPU is on breadcrumb 2, continue?"), "{errors}");
-    thread::sleep(Duration::from_millis(300));
     // Breadcrumbs before the breakpoint are not sent.
     let from_two: Vec<u32> = expected(2).into_iter().filter(|number| *number >= 2).collect();
-    assert_eq!(received(&listener.interrupt()), from_two);
+    assert_eq!(received(&listener.output()), from_two);
     // Without an answer the replay ends there.
-    let listener = Listener::start(&[]);
+    let listener = Listener::start(&["--idle", "3s"]);
     let (code, out, _) = replay(&capture, &target(&listener, 3, 0), &[], b"q\n");
     assert_eq!(code, Some(0));
     assert!(out.contains("left"), "{out}");
-    thread::sleep(Duration::from_millis(300));
-    assert_eq!(received(&listener.interrupt()), [3]);
+    assert_eq!(received(&listener.output()), [3]);
     // In the third pass.
-    let listener = Listener::start(&[]);
+    let listener = Listener::start(&["--idle", "3s"]);
     let (code, _, errors) = replay(&capture, &target(&listener, 127, 2), &[], b"");
     assert!(code == Some(0) && errors.contains("breadcrumb 127"), "{errors}");
-    thread::sleep(Duration::from_millis(300));
-    assert_eq!(received(&listener.interrupt()), [127, 128, 127, 128, 127]);
+    assert_eq!(received(&listener.output()), [127, 128, 127, 128, 127]);
     // In a pass that there is not.
-    let listener = Listener::start(&[]);
+    let listener = Listener::start(&["--idle", "3s"]);
     let (code, _, errors) = replay(&capture, &target(&listener, 127, 4), &[], b"");
     assert_eq!((code, errors.as_str()), (Some(0), ""));
 }
@@ -179,14 +176,13 @@ fn the_last_breadcrumb_of_a_hang_is_before_the_packet_that_hangs() {
 
 #[test]
 fn lost_doubled_and_late_breadcrumbs_are_reported() {
-    let listener = Listener::start(&["--json"]);
+    let listener = Listener::start(&["--json", "--idle", "1s"]);
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     // 5 and 6 are lost, 3 is doubled, 8 is late.
     for number in [1_u32, 2, 3, 3, 4, 7, 9, 8, 10] {
         socket.send_to(&number.to_be_bytes(), listener.address()).unwrap();
     }
-    thread::sleep(Duration::from_millis(300));
-    let out = listener.interrupt();
+    let out = listener.output();
     let report: serde_json::Value = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}"));
     for (field, expected) in
         [("position", 10), ("received", 8), ("missing", 2), ("doubled", 1), ("late", 1), ("passes", 0)]
