@@ -139,8 +139,11 @@ pub fn drop_in(args: &[OsString], global: &Global) -> Result<Outcome, Failure> {
     decompile(&Rddecompile { file, submit, no_reg_bunch, lang, output: None }, global)
 }
 
-/// The text of a submit in a file, if it is one.
+/// The text of a submit in a file, if it is one. A pipe can be read only once, so it is left alone.
 pub fn read_text(file: &Path, global: &Global) -> Option<(String, String)> {
+    if !file.is_file() {
+        return None;
+    }
     let mut stream = unwedge::files::InputStream::open(file).ok()?;
     let is_text = stream.peek(HEAD).is_ok_and(text::is_text);
     is_text.then(|| source(file, global).ok()).flatten()
