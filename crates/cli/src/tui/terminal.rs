@@ -11,7 +11,7 @@ use ratatui::crossterm::event::{
 };
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{
-    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 use std::io::{self, Stdout};
 use std::sync::mpsc::Receiver;
@@ -49,6 +49,7 @@ fn turns(
     signals: &Signals,
     mut screen: Screen,
 ) -> io::Result<Option<i32>> {
+    // A new one draws everything. `Terminal::clear` asks the terminal for its cursor, which a slow one answers too late.
     let mut terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
     let mut draw = true;
     loop {
@@ -79,12 +80,12 @@ fn turns(
             drop(screen);
             signals.stop();
             screen = Screen::enter(mouse)?;
-            terminal.clear()?;
+            terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
             draw = true;
         } else if signals.continued() {
             // It was stopped by a signal that cannot be caught.
             screen.again()?;
-            terminal.clear()?;
+            terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
             draw = true;
         }
     }
@@ -144,7 +145,7 @@ impl Screen {
 
     fn again(&self) -> io::Result<()> {
         enable_raw_mode()?;
-        execute!(io::stdout(), EnterAlternateScreen)?;
+        execute!(io::stdout(), EnterAlternateScreen, Clear(ClearType::All))?;
         if self.mouse {
             execute!(io::stdout(), EnableMouseCapture)?;
         }
