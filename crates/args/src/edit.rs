@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
-use unwedge::edit::instrument::{DumpAfter, StompPoint};
+use unwedge::edit::instrument::{DumpAfter, Stomp, StompPoint};
 use unwedge::stream::cut::Numbers;
 use unwedge_view::asm::number;
 use unwedge_view::value::address;
@@ -107,6 +107,24 @@ pub enum BreadcrumbMode {
     Wait,
     /// Write the number
     Write,
+}
+
+impl Edit {
+    /// Which registers are stomped, and where.
+    pub fn stomping(&self) -> Option<Stomp> {
+        Some(stomping(self.stomp.clone()?, self.inverse, &self.stomp_at))
+    }
+}
+
+impl Bisect {
+    /// The registers that are searched, and where they are stomped.
+    pub fn stomping(&self) -> Option<Stomp> {
+        Some(stomping(self.regs.clone()?, false, &self.stomp_at))
+    }
+}
+
+fn stomping(range: RangeInclusive<u32>, inverse: bool, points: &[StompAt]) -> Stomp {
+    Stomp { range, inverse, points: points.iter().map(|&at| at.into()).collect(), first: None }
 }
 
 /// Where registers are stomped, by Turnip's names.

@@ -76,20 +76,16 @@ fn nops_around_every_packet_change_nothing() {
     same_memory(3, |_| Box::new(NopsAround));
 }
 
-/// An instrumenter that owns what it is asked for.
-struct Owned(&'static Instrumentation);
-
-impl Owned {
-    fn editor(options: Instrumentation) -> Box<dyn StreamEditor> {
-        let options: &'static Instrumentation = Box::leak(Box::new(options));
-        Box::new(Instrumenter::new(Owned(options).0))
-    }
+/// An instrumenter that lives as long as the test.
+fn instrumenter(options: Instrumentation) -> Box<dyn StreamEditor> {
+    let options: &'static Instrumentation = Box::leak(Box::new(options));
+    Box::new(Instrumenter::new(options))
 }
 
 #[test]
 fn flushes_and_waits_change_nothing() {
     same_memory(3, |_| {
-        Owned::editor(Instrumentation {
+        instrumenter(Instrumentation {
             flush_all: true,
             wait_every: NonZeroU32::new(3),
             ..Instrumentation::default()
@@ -114,7 +110,7 @@ fn stomped_registers_change_nothing_where_no_state_is_stale() {
             let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let bytes = data::read(&file);
             let mut editor =
-                Owned::editor(Instrumentation { stomp: Some(stomp(points)), ..Instrumentation::default() });
+                instrumenter(Instrumentation { stomp: Some(stomp(points)), ..Instrumentation::default() });
             let (out, result) = edited(&bytes, &mut *editor, &db).expect("written");
             moved += result.moved;
             let places = StreamPlaces::of(&bytes, &db);

@@ -101,8 +101,6 @@ fn check(count: usize, db: &Db, mut seed: impl FnMut(u64) -> Option<(FaultSeed, 
         let reduction = reduce(&bytes, db, usize::MAX, same).expect("the capture shows the fault");
         let (to, tries) = (reduction.capture.len(), reduction.tries);
         let percent = 100.0 * to as f64 / bytes.len() as f64;
-        let seconds = start.elapsed().as_secs_f32();
-        println!("{seconds:.1} s");
         println!("| {number} | {fault:?} | {} | {to} | {percent:.2} % | {tries} |", bytes.len());
         if signature(&reduction.capture, db).as_deref() != Some(&verdict) || percent >= 5.0 {
             wrong.push(format!("{number} {fault:?}: {} to {to}, {percent:.2} %", bytes.len()));

@@ -18,6 +18,8 @@ pub mod crashdec;
 pub mod decode;
 pub mod device;
 pub mod diff;
+#[cfg(feature = "sim")]
+pub mod edit;
 mod error;
 mod facts;
 pub mod html;

@@ -12,23 +12,21 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::time::Duration;
-use unwedge::base::Generation;
 use unwedge::edit::bisect::{
-    BisectEnd, BisectItem, BisectPlan, BisectSearch, BisectStep, BisectSubject, Fingerprint, TrialVerdict,
+    BisectEnd, BisectPlan, BisectSearch, BisectStep, BisectSubject, Fingerprint, TrialVerdict,
 };
-use unwedge::edit::instrument::Stomp;
 use unwedge::edit::rewrite::AddressSpace;
 use unwedge::hw::Db;
+use unwedge_view::edit::bisected;
 use unwedge_view::plural::counted;
 use unwedge_view::replay::hang_signature;
 use unwedge_view::value::address;
 
 /// What is searched, and how a record calls it.
 fn subject(args: &Bisect) -> Result<(BisectSubject, String), Failure> {
-    if let Some(range) = &args.regs {
-        let points = args.stomp_at.iter().map(|&at| at.into()).collect();
-        let name = format!("registers {:#x}..{:#x} {:?}", range.start(), range.end(), args.stomp_at);
-        let stomp = Stomp { range: range.clone(), inverse: false, points, first: None };
+    if let Some(stomp) = args.stomping() {
+        let (range, points) = (&stomp.range, &stomp.points);
+        let name = format!("registers {:#x}..{:#x} {points:?}", range.start(), range.end());
         return Ok((BisectSubject::Registers(stomp), name));
     }
     if let Some(file) = &args.shaders {
@@ -100,9 +98,10 @@ pub fn run(args: &Bisect, global: &Global) -> Result<Outcome, Failure> {
     };
     drop(line);
     let mut out = Output::open(global, false);
-    let found = shown(end, &plan, &search, &db, &mut out);
+    // A failed write is remembered by the output, and reported by its `finish`.
+    let _ = writeln!(out, "{}", bisected(end, &plan, &search, &db));
     out.finish()?;
-    Ok(if found { outcome } else { Outcome::Lost })
+    Ok(if matches!(end, BisectEnd::Culprit(_) | BisectEnd::Among(..)) { outcome } else { Outcome::Lost })
 }
 
 fn judge(
@@ -200,48 +199,4 @@ fn record(state: &Path, text: &str) -> io::Result<()> {
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     fs::rename(&draft, state)
-}
-
-/// Prints how a search ended. Whether it found something.
-fn shown(end: BisectEnd, plan: &BisectPlan, search: &BisectSearch, db: &Db, out: &mut dyn Write) -> bool {
-    let trials = counted(search.trials() as u64, "trial", "trials");
-    let of = search.total();
-    let item = |index: usize| plan.items().get(index).map(|item| describe(item, db)).unwrap_or_default();
-    let text = match end {
-        BisectEnd::Culprit(index) => format!("{}\n{} of {of}, {trials}", item(index), index + 1),
-        BisectEnd::Among(first, last) => {
-            format!(
-                "{} to {}\n{} to {} of {of}, {trials}: what is between is skipped",
-                item(first),
-                item(last),
-                first + 1,
-                last + 1
-            )
-        }
-        BisectEnd::NeverBad => format!("the fault does not show with all of {of}"),
-        BisectEnd::AlwaysBad => format!("the fault shows without any of {of}"),
-        BisectEnd::Untestable => "the capture with all, or none, is skipped".to_owned(),
-    };
-    // A failed write is remembered by the output, and reported by its `finish`.
-    let _ = writeln!(out, "{text}");
-    matches!(end, BisectEnd::Culprit(_) | BisectEnd::Among(..))
-}
-
-fn describe(item: &BisectItem, db: &Db) -> String {
-    match item {
-        BisectItem::Draw { set, iova, works } => {
-            let numbers: Vec<String> = works.iter().take(8).map(u32::to_string).collect();
-            let more = if works.len() > 8 { ", …" } else { "" };
-            format!("draw {}{more} at {iova:#x}, set {set}", numbers.join(", "))
-        }
-        BisectItem::Packet { set, iova } => format!("packet at {iova:#x}, set {set}"),
-        BisectItem::Register(reg) => {
-            // Registers that are stomped are of a6xx and a7xx, which share their names.
-            let name = [Generation::A6xx, Generation::A7xx].into_iter().find_map(|g| db.gpu(g).reg(*reg));
-            format!("register {reg:#07x} {}", name.map(|reg| reg.name()).unwrap_or("without a name"))
-        }
-        BisectItem::Instruction { shader, index, word } => {
-            format!("instruction {index} of the shader at {shader:#x}: {word:016x}")
-        }
-    }
 }

@@ -13,10 +13,10 @@ use crate::progress::Progress;
 use std::fs;
 use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
-use unwedge::base::{Diagnostic, Severity};
-use unwedge::edit::instrument::{Instrumentation, Instrumenter, MemoryCopy, ShaderReplacement, Stomp};
-use unwedge::edit::rewrite::{AddressSpace, RewriteError, Rewritten, rewrite};
-use unwedge_view::CaptureStream;
+use unwedge::base::Severity;
+use unwedge::edit::instrument::{Instrumentation, Instrumenter, ShaderReplacement};
+use unwedge::edit::rewrite::{AddressSpace, RewriteError, rewrite};
+use unwedge_view::edit as view;
 use unwedge_view::plural::counted;
 
 /// A capture that is read several times.
@@ -71,12 +71,6 @@ pub fn failed(name: &str, error: RewriteError) -> Failure {
 /// # Errors
 /// A file that cannot be read.
 pub fn options(args: &Edit) -> Result<Instrumentation, Failure> {
-    let stomp = args.stomp.clone().map(|range| Stomp {
-        range,
-        inverse: args.inverse,
-        points: args.stomp_at.iter().map(|&at| at.into()).collect(),
-        first: None,
-    });
     let shader = |shader: &crate::args::ShaderFileAt| {
         let name = shader.file.display().to_string();
         let read = |e: io::Error| Failure::Unusable(format!("{name}: {e}"));
@@ -85,7 +79,7 @@ pub fn options(args: &Edit) -> Result<Instrumentation, Failure> {
     };
     let shaders = args.shader.iter().map(shader).collect::<Result<Vec<_>, Failure>>()?;
     Ok(Instrumentation {
-        stomp,
+        stomp: args.stomping(),
         flush_all: args.flush_all,
         nop: args.nop.clone(),
         crash_at: args.crash_at,
@@ -121,57 +115,16 @@ pub fn run(args: &Edit, global: &Global) -> Result<Outcome, Failure> {
     let mut packed = Packed::create(args.to.output.as_deref(), args.to.compress, &[&args.file])?;
     let mut editor = Instrumenter::new(&options);
     let result = rewrite(capture.open()?, space, &mut editor, &db, global.max_size, &mut packed);
-    let Rewritten { edited, moved, added, mut diagnostics, .. } = result.map_err(|e| failed(&name, e))?;
-    missing(&options, &editor, &mut diagnostics);
+    let rewritten = result.map_err(|e| failed(&name, e))?;
     packed.commit()?;
-    complain!(
-        "{name}: {}, {} moved, {} added",
-        counted(edited, "packet edited", "packets edited"),
-        counted(moved, "stream", "streams"),
-        counted(added, "buffer", "buffers")
-    );
-    for (shader, (sets, place)) in options.shaders.iter().zip(editor.replaced()) {
-        if let Some(place) = place {
-            let sets = counted(*sets, "set of buffers", "sets of buffers");
-            complain!("{name}: shader {:#x} is at {place:#x}, in {sets}", shader.iova);
-        }
-    }
     let file = args.to.output.as_deref().map_or_else(|| "FILE".to_owned(), |file| file.display().to_string());
-    for MemoryCopy { work, name: what, from, to, size, set } in editor.copies() {
-        complain!(
-            "{name}: after {work}, {what} ({from:#x}, {size} bytes) is copied: \
-            unwedge replay --dump-mem {set}@{to:#x}:{size}={what}.bin {file}"
-        );
+    for line in view::edited(&rewritten, &options, &editor, &file) {
+        complain!("{name}: {line}");
     }
+    let mut diagnostics = rewritten.diagnostics;
+    diagnostics.extend(view::missing(&options, &editor));
     for note in diagnostics.iter().filter(|d| d.severity == Severity::Note) {
         complain!("{name}: {note}");
     }
     Ok(Outcome::of(&name, &diagnostics))
-}
-
-/// What was asked for, and the capture does not have.
-fn missing(options: &Instrumentation, editor: &Instrumenter<'_>, diagnostics: &mut Vec<Diagnostic>) {
-    let works = counted(
-        editor.works().into(),
-        "draw, dispatch, blit or event",
-        "draws, dispatches, blits and events",
-    );
-    let mut lose = |message: String| diagnostics.push(Diagnostic::loss(None, message));
-    let absent = |work: &u32| *work >= editor.works();
-    if let Some(work) = options.crash_at.filter(absent) {
-        lose(format!("--crash-at {work}: the capture has {works}"));
-    }
-    for dump in options.dumps.iter().filter(|dump| absent(&dump.work)) {
-        lose(format!("--dump-after {}: the capture has {works}", dump.work));
-    }
-    for work in editor.in_gmem() {
-        lose(format!(
-            "--dump-after {work}: its attachments are in GMEM, not in memory; `unwedge replay --image draw={work}:mrt0=FILE` shows them"
-        ));
-    }
-    for (shader, (sets, _)) in options.shaders.iter().zip(editor.replaced()) {
-        if *sets == 0 {
-            lose(format!("--shader {:#x}: nothing names a shader there", shader.iova));
-        }
-    }
 }

@@ -47,11 +47,14 @@ pub(crate) fn gpu_id(generation: Generation) -> u32 {
     }
 }
 
+/// By stage, the first register of the shader's address, and that of its length.
+type StageRegisters = [(Option<u32>, Option<u32>); 6];
+
 /// What the streams of a set say about shaders.
 #[derive(Debug, Default)]
 pub(super) struct ShaderReferences {
-    /// First registers of the stages' addresses, and their lengths.
-    registers: Option<(Generation, [(Option<u32>, Option<u32>); 6])>,
+    /// The registers of a generation.
+    registers: Option<(Generation, StageRegisters)>,
     /// Address of the dword that has the low half of a shader's address, the stage, and the halves.
     starts: BTreeMap<u64, (usize, u32)>,
     highs: BTreeMap<u64, u32>,

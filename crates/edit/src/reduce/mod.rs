@@ -12,7 +12,7 @@ use crate::rewrite::{
 };
 use ddmin::{Attempt, minimize};
 use model::{PieceBuffer, PieceCapture, PieceSet};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use unwedge_base::Diagnostic;
 use unwedge_hw::{Db, Gpu};
@@ -302,14 +302,14 @@ fn parts(buffer: &PieceBuffer, block: usize, keep: &[usize]) -> Vec<PieceBuffer>
 struct PacketCollector {
     order: Vec<(u64, u64)>,
     of_set: Vec<u64>,
-    seen: BTreeMap<u64, ()>,
+    seen: BTreeSet<u64>,
 }
 
 impl StreamEditor for PacketCollector {
     fn watch(&mut self, _: Gpu<'_>, _: u32, _: &AdrenoState, event: &AdrenoEvent<'_>) {
         if let AdrenoEvent::Packet(packet) = event
             && let Some(iova) = packet.place.iova
-            && self.seen.insert(iova, ()).is_none()
+            && self.seen.insert(iova)
         {
             self.of_set.push(iova);
         }

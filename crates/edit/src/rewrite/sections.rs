@@ -3,7 +3,7 @@
 //! Written back unchanged they are the same bytes, the padding between sections and the cut end of a capture included. Never: what a stream
 //! means.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use unwedge_capture::rd::{MemoryRange, RdSection, RdSectionKind, without_zeros};
 
@@ -39,7 +39,7 @@ pub(super) struct HeldSet {
     /// The buffer named last, while its contents are not there.
     named: Option<MemoryRange>,
     /// Sections with contents by address and, where several are of one address, in their order.
-    contents: BTreeMap<(u64, usize), ()>,
+    contents: BTreeSet<(u64, usize)>,
     /// The longest contents, in bytes: how far before an address a buffer may begin that holds it.
     longest: u64,
     /// Where the sections of new buffers go.
@@ -67,7 +67,7 @@ impl HeldSet {
             RdSectionKind::BufferContents => {
                 let named = self.named.take();
                 if let Some(range) = named {
-                    self.contents.insert((range.iova, index), ());
+                    self.contents.insert((range.iova, index));
                     self.longest = self.longest.max(u64::from(range.size).min(section.length()));
                 }
                 named
@@ -95,7 +95,7 @@ impl HeldSet {
                 (RdSectionKind::GpuAddr, range) => rest.named = range,
                 (RdSectionKind::BufferContents, Some(range)) => {
                     rest.named = None;
-                    rest.contents.insert((range.iova, index), ());
+                    rest.contents.insert((range.iova, index));
                     rest.longest = rest.longest.max(u64::from(range.size).min(held.length as u64));
                 }
                 _ => {}
@@ -104,7 +104,7 @@ impl HeldSet {
             rest.sections.push(held);
         }
         let kept = self.sections.len();
-        self.contents.retain(|&(_, index), ()| index < kept);
+        self.contents.retain(|&(_, index)| index < kept);
         rest
     }
 
@@ -120,7 +120,7 @@ impl HeldSet {
     fn holders(&self, iova: u64) -> impl Iterator<Item = (usize, u64)> {
         let lowest = iova.saturating_sub(self.longest);
         let candidates = self.contents.range((lowest, 0)..=(iova, usize::MAX)).rev();
-        candidates.filter_map(move |(&(start, index), ())| {
+        candidates.filter_map(move |&(start, index)| {
             let held = self.sections.get(index)?;
             let size = u64::from(held.buffer?.size).min(held.length as u64);
             (iova - start < size && !held.dropped).then_some((index, iova - start))
@@ -215,7 +215,7 @@ impl HeldSet {
         self.contents.clear();
         for (index, held) in self.sections.iter().enumerate() {
             if let (RdSectionKind::BufferContents, Some(range)) = (held.kind, held.buffer) {
-                self.contents.insert((range.iova, index), ());
+                self.contents.insert((range.iova, index));
                 self.longest = self.longest.max(range.size.into());
             }
         }
