@@ -289,6 +289,10 @@ pub fn decode_executed_into(words: &[u32], gpu: &Gpu, inst: &mut Inst) -> Option
         return Some(dwords);
     }
     let dwords = decode_with(words, gpu, true, inst)?;
+    // A word that is no instruction is not one with other bits.
+    if inst.opcode() == Opcode::v_illegal {
+        return None;
+    }
     let made = encode(inst, gpu).ok()?;
     if made.as_slice().len() != usize::from(dwords) {
         return None;

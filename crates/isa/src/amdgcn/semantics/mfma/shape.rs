@@ -171,8 +171,6 @@ fn shape(op: MfmaOp) -> Mfma {
         // The format is in the modifiers; this is the widest.
         MfmaOp::v_mfma_f32_16x16x128_f8f6f4 | MfmaOp::v_mfma_scale_f32_16x16x128_f8f6f4 => dense(Total::F32, 16, 128, 1, FP8, FP8),
         MfmaOp::v_mfma_f32_32x32x64_f8f6f4 | MfmaOp::v_mfma_scale_f32_32x32x64_f8f6f4 => dense(Total::F32, 32, 64, 1, FP8, FP8),
-        // Scales alone multiply nothing.
-        MfmaOp::v_mfma_ld_scale_b32 => dense(Total::F32, 4, 4, 16, FP8, FP8),
     }
 }
 
