@@ -60,6 +60,9 @@ fn an_image_may_be_text_or_a_whole_context() {
         .map(|(i, w)| format!("{:04x}: {:08x} 0x{:08x} {:x} {:08x}\n", 16 * i, w[0], w[1], w[2], w[3]))
         .collect();
     assert_eq!(status(&verify(&TGL, text.as_bytes())), COMPLETE);
+    let html = verify(&[&TGL[..], &["--html", "-"]].concat(), text.as_bytes());
+    assert_eq!(status(&html), COMPLETE);
+    assert!(stdout(&html).starts_with("<!DOCTYPE html>"), "{}", stdout(&html));
     let mut whole = vec![0x1234; PAGE];
     whole.extend(&page);
     whole.extend([7; PAGE]);

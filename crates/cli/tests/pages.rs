@@ -44,3 +44,17 @@ fn listings_are_pages_with_their_colours() {
         assert!(page.contains("<span class=\"a") && !page.contains('\x1b'), "{args:?}");
     }
 }
+
+/// Findings of `amd check` and `lrc verify` as pages: the same exit status, and the text of the listing.
+#[test]
+fn checks_are_pages() {
+    let folder = Folder::of(&[("code.hex", "f4000001\nfa000000\n80010000\nbf810000\n")]);
+    let check = ["amd", "check", "--gpu", "gfx1030", "code.hex"];
+    let (code, text, _) = folder.run(&check, b"");
+    assert_eq!(code, Some(4), "{text}");
+    let (paged, page, err) = folder.run(&[&check[..], &["--html", "-"]].concat(), b"");
+    assert_eq!(paged, code, "{err}");
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("s_add_u32"), "{page}");
+    let rule = text.split(['[', ']']).nth(1).unwrap_or_default();
+    assert!(!rule.is_empty() && page.contains(rule), "{rule}: {page}");
+}

@@ -261,11 +261,17 @@ impl Hazards {
         broken: BrokenHazard<'_>,
     ) {
         match self.generation {
-            gfx if gfx < Gfx::Gfx10 => {
-                self.gfx6(list, number, op, regs, wait_values, broken);
-            }
+            Gfx::Gfx6
+            | Gfx::Gfx7
+            | Gfx::Gfx8
+            | Gfx::Gfx9
+            | Gfx::Gfx906
+            | Gfx::Gfx908
+            | Gfx::Gfx90a
+            | Gfx::Gfx940
+            | Gfx::Gfx950 => self.gfx6(list, number, op, regs, wait_values, broken),
             Gfx::Gfx10 | Gfx::Gfx10_3 => self.gfx10(list, number, op, regs, wait_values, broken),
-            _ => self.gfx11(list, number, op, regs, wait_values, broken),
+            Gfx::Gfx11 | Gfx::Gfx11_5 | Gfx::Gfx12 => self.gfx11(list, number, op, regs, wait_values, broken),
         }
         self.stored(list, number, op, broken);
     }

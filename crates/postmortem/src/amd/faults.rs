@@ -10,6 +10,7 @@ use super::evidence::{at_offset, evidence, listed_place, program_place};
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, Finding, Subject, Trust};
 use crate::rules::Rule;
+use std::collections::BTreeSet;
 use unwedge_capture::radv::{MemberKind, RadvShader};
 use unwedge_capture::umr::{CodeWord, UmrShader, UmrWave};
 use unwedge_check::amdgcn as check;
@@ -80,19 +81,12 @@ impl CodeRange {
 }
 
 /// What is wrong in the code of waves and of work that hangs.
-pub(super) fn findings(
-    case: &AmdCase<'_>,
-    decoder: Decoder,
-    waves: &[Stands<'_>],
-    programs: &[Program],
-) -> Vec<Finding> {
+pub(super) fn findings(case: &AmdCase<'_>, decoder: Decoder, pieces: &[CodeRange]) -> Vec<Finding> {
     let Some(gpu) = case.gpu else { return Vec::new() };
-    let mut pieces = code_ranges(case, decoder, waves, programs);
     // A bound pipeline has shaders that no wave runs.
-    if pieces.iter().any(|piece| !piece.waves.is_empty()) {
-        pieces.retain(|piece| !piece.waves.is_empty());
-    }
-    pieces.iter().take(MOST_PIECES).flat_map(|piece| of_piece(piece, gpu, decoder)).collect()
+    let entered = pieces.iter().any(|piece| !piece.waves.is_empty());
+    let pieces = pieces.iter().filter(|piece| !entered || !piece.waves.is_empty());
+    pieces.take(MOST_PIECES).flat_map(|piece| of_piece(piece, gpu, decoder)).collect()
 }
 
 /// The code that a dump holds: of shaders that a report lists, of programs, and around waves.
@@ -109,8 +103,9 @@ pub(super) fn code_ranges(
             pieces.extend(listed(case, shader));
         }
     }
+    let mut known: BTreeSet<Option<u64>> = pieces.iter().map(|piece| piece.base).collect();
     for piece in case.umr_shaders.iter().filter_map(|shader| printed(shader)) {
-        if !pieces.iter().any(|known| known.base == piece.base) {
+        if known.insert(piece.base) {
             pieces.push(piece);
         }
     }

@@ -152,8 +152,9 @@ fn judge(case: &AmdCase<'_>, db: &Db, report: &mut Report) {
     let programs = work.as_ref().map_or(&[][..], |work| &work.programs);
     let (of_waves, mut listings) = waves::findings(case, decoder, programs);
     findings.extend(of_waves);
-    findings.extend(faults::findings(case, decoder, &waves::stands(case), programs));
-    report.shader = shaders::hash_of_waves(case, decoder, programs);
+    let ranges = faults::code_ranges(case, decoder, &waves::stands(case), programs);
+    findings.extend(faults::findings(case, decoder, &ranges));
+    report.shader = shaders::hash_of_waves(case, &ranges);
     if let Some(work) = work {
         findings.push(work.finding());
         listings.extend(work.starts(case, decoder));

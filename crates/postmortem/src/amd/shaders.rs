@@ -100,24 +100,15 @@ fn programs(case: &AmdCase<'_>) -> Vec<Program> {
 }
 
 /// A hash of the code of the shader that most waves are in; `None` where no wave is in a shader, or the dump does not hold all of it.
-pub(super) fn hash_of_waves(
-    case: &AmdCase<'_>,
-    decoder: Decoder,
-    programs: &[Program],
-) -> Option<ShaderHash> {
-    let stands = waves::stands(case);
-    if stands.is_empty() {
-        return None;
-    }
-    let ranges = code_ranges(case, decoder, &stands, programs);
+pub(super) fn hash_of_waves(case: &AmdCase<'_>, ranges: &[CodeRange]) -> Option<ShaderHash> {
     // `max_by_key` takes the last of equal ones; the first is wanted.
-    let most = ranges.into_iter().rev().max_by_key(|range| range.waves.len())?;
+    let most = ranges.iter().rev().max_by_key(|range| range.waves.len())?;
     if most.waves.is_empty() || most.place.flag("part") {
         return None;
     }
     let gpu = case.gpu?.with_wave64(most.wave64.unwrap_or(true));
     let end = length(&most.words, &gpu)?;
-    ShaderHash::of(most.words.into_iter().take(end))
+    ShaderHash::of(most.words.iter().copied().take(end))
 }
 
 /// Dwords up to the end of a program: the first `s_endpgm` that no branch before it leads past. `None` where there is none,

@@ -113,12 +113,12 @@ impl<'a> JsonSummary<'a> {
         file: &FileInfo<'a>,
         contents: FileContents<'a>,
         diagnostics: &[Diagnostic],
-        db: &'a Db,
+        identity: &'a DbIdentity,
     ) -> JsonSummary<'a> {
         let mut summary = JsonSummary {
-            heading: Heading::of_object("unwedge.info", SCHEMA, db.identity()),
+            heading: Heading::of_object("unwedge.info", SCHEMA, identity),
             name: file.name,
-            database_line: device::database_line(&identity_of(contents, db)),
+            database_line: device::database_line(identity),
             kind: file.kind,
             described: file.described,
             stored_bytes: file.stored,
@@ -145,9 +145,8 @@ impl<'a> JsonSummary<'a> {
 fn identity_of(contents: FileContents<'_>, db: &Db) -> DbIdentity {
     match contents {
         FileContents::Intel(_) => unwedge_hw::intel::identity(),
-        FileContents::Msm(_) | FileContents::Capture(_) | FileContents::Objects(_) | FileContents::Other => {
-            db.identity().clone()
-        }
+        FileContents::Objects(_) => Db::amd().identity().clone(),
+        FileContents::Msm(_) | FileContents::Capture(_) | FileContents::Other => db.identity().clone(),
     }
 }
 
@@ -208,7 +207,8 @@ pub fn json(
     db: &Db,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, &JsonSummary::of(file, contents, diagnostics, db))?;
+    let identity = identity_of(contents, db);
+    serde_json::to_writer(&mut *out, &JsonSummary::of(file, contents, diagnostics, &identity))?;
     out.write_all(b"\n")
 }
 
@@ -224,7 +224,8 @@ pub fn text(
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    write_text(&JsonSummary::of(file, contents, diagnostics, db), style, out)
+    let identity = identity_of(contents, db);
+    write_text(&JsonSummary::of(file, contents, diagnostics, &identity), style, out)
 }
 
 fn write_text(s: &JsonSummary<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {

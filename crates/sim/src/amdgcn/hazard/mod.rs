@@ -93,12 +93,20 @@ impl Hazards {
         let (unit, effects) = (class.unit, &decoded.effects);
         let mut found = Vec::new();
         match gpu.generation() {
-            gfx if gfx < Gfx::Gfx10 => {
-                self.distances.issue(decoded, class, gpu, &mut found);
-            }
+            Gfx::Gfx6
+            | Gfx::Gfx7
+            | Gfx::Gfx8
+            | Gfx::Gfx9
+            | Gfx::Gfx906
+            | Gfx::Gfx908
+            | Gfx::Gfx90a
+            | Gfx::Gfx940
+            | Gfx::Gfx950 => self.distances.issue(decoded, class, gpu, &mut found),
             Gfx::Gfx10 => self.late.issue(decoded, unit, effects, &mut found),
             Gfx::Gfx10_3 => {}
-            _ => self.results.issue(decoded, unit, effects, gpu, &mut found),
+            Gfx::Gfx11 | Gfx::Gfx11_5 | Gfx::Gfx12 => {
+                self.results.issue(decoded, unit, effects, gpu, &mut found);
+            }
         }
         found
     }
