@@ -265,6 +265,7 @@ impl Hazards {
             | Gfx::Gfx7
             | Gfx::Gfx8
             | Gfx::Gfx9
+            | Gfx::Gfx906
             | Gfx::Gfx908
             | Gfx::Gfx90a
             | Gfx::Gfx940
