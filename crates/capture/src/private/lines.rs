@@ -289,7 +289,9 @@ fn token_kind(token: &[u8], log: bool) -> Option<PrivateKind> {
         part.iter().all(u8::is_ascii_digit)
             && std::str::from_utf8(part).is_ok_and(|n| n.parse::<u8>().is_ok())
     };
-    (lengths(b'.').len() == 4 && parts(b'.').all(number)).then_some(PrivateKind::Network)
+    // `6.3.0.2` is a chip.
+    let of_chip = token.get(1) == Some(&b'.');
+    (!of_chip && lengths(b'.').len() == 4 && parts(b'.').all(number)).then_some(PrivateKind::Network)
 }
 
 /// Names that are known, where they are words of their own.
@@ -374,6 +376,7 @@ mod tests {
         for line in [
             "[   12.345678] amdgpu 0000:03:00.0: [drm] *ERROR* ring gfx_0.0.0 timeout, signaled seq=5, emitted seq=7\n",
             "amdgpu 0000:03:00.0: amdgpu: [gfxhub] page fault (src_id:0 ring:24 vmid:3 pasid:32770)\r\n",
+            "msm_dpu 5000000.gpu: [drm:recover_worker] *ERROR* 6.3.0.2: hangcheck recover!\n",
             "i915 0000:00:02.0: [drm] GPU HANG: ecode 12:1:85dffffb, in no process [-1]",
             "adreno 5000000.gpu: [drm:a6xx_irq] *ERROR* gpu fault ring 0 fence 1 status 00E51005\n",
             "xe 0000:03:00.0: [drm] Using GuC firmware from xe/lnl_guc_70.bin version 70.36.0 at 12:00:01\n",
