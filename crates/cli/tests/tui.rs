@@ -3,6 +3,7 @@
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 use std::io::{Read, Write};
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -42,6 +43,11 @@ struct Session {
     written: Vec<u8>,
 }
 
+/// A side of a screen.
+fn lines(number: u16) -> NonZero<u16> {
+    NonZero::new(number).expect("a screen has lines and columns")
+}
+
 impl Session {
     fn start(arguments: &[&str], (columns, rows): (u16, u16)) -> Session {
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_unwedge"));
@@ -68,7 +74,7 @@ impl Session {
                 }
             }
         });
-        let screen = vt100::Parser::new(rows, columns, 0);
+        let screen = vt100::Parser::new(lines(rows), lines(columns), 0);
         Session { child, master: pair.master, input, output, screen, written: Vec::new() }
     }
 
@@ -156,7 +162,7 @@ fn starts_searches_turns_resizes_and_quits() {
     session.expect("registers (");
     let size = PtySize { rows: 12, cols: 40, pixel_width: 0, pixel_height: 0 };
     session.master.resize(size).expect("resized");
-    session.screen.screen_mut().set_size(12, 40);
+    session.screen.screen_mut().set_size(lines(12), lines(40));
     session.expect("3Re");
     let quiet = session.written.len();
     while session.take(Duration::from_millis(300)) {}

@@ -35,7 +35,7 @@ fn op(name: &str, payload: &[u32]) -> Vec<u32> {
     let db = Db::builtin();
     let gpu = db.gpu(unwedge_base::Generation::A6xx);
     let opcode = (0..128).find(|&opcode| gpu.packet_name(opcode) == Some(name)).expect("a packet");
-    pkt7(opcode, payload)
+    pkt7(opcode.into(), payload)
 }
 
 fn set(name: &str, values: &[u32]) -> Vec<u32> {
