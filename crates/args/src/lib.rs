@@ -186,7 +186,7 @@ pub enum Command {
     /// Keep and explain dumps as the kernel makes them
     #[command(after_help = watch::WATCH_EXAMPLES)]
     Watch(Box<Watch>),
-    /// Pack dumps with their verdicts for a bug report, without private data
+    /// Pack dumps and verdicts for a bug report, without private data
     #[command(
         long_about = bundle::BUNDLE_ABOUT,
         after_help = "Examples:\n  unwedge bundle crash.devcore -o bug.tar.zst\n  \
@@ -207,7 +207,7 @@ pub enum Command {
     Rd(Rd),
     /// Execute a capture on a virtual Adreno, without hardware
     #[command(after_help = replay::REPLAY_EXAMPLES)]
-    Replay(Replay),
+    Replay(Box<Replay>),
     /// Write a submit as text to be edited, or as a program
     #[command(after_help = text::TEXT_EXAMPLES)]
     Rddecompile(Rddecompile),
@@ -224,9 +224,13 @@ pub enum Command {
     #[command(after_help = edit::REDUCE_EXAMPLES)]
     Reduce(Reduce),
     /// Receive the breadcrumbs of a GPU that hangs beyond recovery
-    #[command(subcommand_required = true)]
+    #[command(
+        subcommand_required = true,
+        after_help = "Examples:\n  unwedge breadcrumbs listen --port 9000 --capture game.rd.gz\n  \
+        TU_BREADCRUMBS=127.0.0.1:9000,break=-1:0 unwedge replay game.rd.gz"
+    )]
     Breadcrumbs(Breadcrumbs),
-    /// Find registers that are not set, memory that is not written and flushes that are missing in a capture
+    /// Find stale registers, unwritten memory and missing flushes
     #[command(after_help = lint::LINT_EXAMPLES)]
     Lint(Lint),
     /// Show registers at each draw of a capture or dump

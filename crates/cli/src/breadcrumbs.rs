@@ -15,6 +15,8 @@ use std::io::{self, BufRead, BufWriter, ErrorKind, Write};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::thread;
 use std::time::{Duration, Instant};
 use unwedge::edit::breadcrumbs::{
     BreadcrumbEditor, BreadcrumbMap, BreadcrumbStats, BreadcrumbTarget, BreakGate, Breakpoint, Receipt,
@@ -31,6 +33,8 @@ const LOOK: Duration = Duration::from_millis(100);
 const SILENCE: Duration = Duration::from_secs(5);
 /// More than a breadcrumb has: longer datagrams are cut off.
 const DATAGRAM: usize = 16;
+/// Datagrams that wait to be shown. When there are more, the system keeps some and drops others.
+const WAITING: usize = 1 << 14;
 
 /// Runs the command.
 pub fn run(command: &BreadcrumbsCommand, global: &Global) -> Result<Outcome, Failure> {
@@ -43,18 +47,19 @@ fn listen(args: &BreadcrumbsListen, global: &Global) -> Result<Outcome, Failure>
     let map = args.capture.as_deref().map(|file| read_map(file, global)).transpose()?;
     let unusable = |e: io::Error| Failure::Unusable(format!("{}:{}: {e}", args.bind, args.port));
     let socket = UdpSocket::bind((args.bind, args.port)).map_err(unusable)?;
-    socket.set_read_timeout(Some(LOOK)).map_err(unusable)?;
     let interrupts =
         Interrupts::take().map_err(|e| Failure::Unusable(format!("cannot handle signals: {e}")))?;
-    complain!("listening on {}", socket.local_addr().map_err(unusable)?);
+    let address = socket.local_addr().map_err(unusable)?;
+    let datagrams = receive(socket);
+    complain!("listening on {address}");
     let mut out = Output::open(global, false);
     let (mut listener, mut progress) = (Listener::new(args), ProgressLine::default());
-    let (start, mut bytes) = (Instant::now(), [0; DATAGRAM]);
+    let start = Instant::now();
     while !interrupts.happened() {
-        let received = socket.recv_from(&mut bytes);
+        let received = datagrams.recv_timeout(LOOK);
         let now = start.elapsed();
         match received {
-            Ok((size, sender)) => {
+            Ok(Ok(Datagram { bytes, size, sender })) => {
                 let receipt = listener.take(&bytes[..size], sender, now);
                 if let Some((breadcrumb, receipt)) = receipt.filter(|_| !args.json) {
                     // A failed write is remembered by `out`, and reported by its `finish`.
@@ -64,12 +69,12 @@ fn listen(args: &BreadcrumbsListen, global: &Global) -> Result<Outcome, Failure>
                     }
                 }
             }
+            Ok(Err(e)) => return Err(unusable(e)),
             // Nothing came.
-            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+            Err(RecvTimeoutError::Timeout) => {
                 let _ = out.flush();
             }
-            Err(e) if e.kind() == ErrorKind::Interrupted => {}
-            Err(e) => return Err(unusable(e)),
+            Err(RecvTimeoutError::Disconnected) => break,
         }
         let idle = args.idle.filter(|_| listener.sender.is_some());
         if idle.is_some_and(|idle| now.saturating_sub(listener.heard) >= idle) {
@@ -86,6 +91,34 @@ fn listen(args: &BreadcrumbsListen, global: &Global) -> Result<Outcome, Failure>
     };
     out.finish()?;
     Ok(Outcome::Complete)
+}
+
+/// A datagram as it came.
+struct Datagram {
+    bytes: [u8; DATAGRAM],
+    size: usize,
+    sender: SocketAddr,
+}
+
+/// Takes datagrams from a socket in a thread of its own, so that few are lost while others are printed. The thread ends with the program, after
+/// an error, or when nobody takes what it has.
+fn receive(socket: UdpSocket) -> Receiver<io::Result<Datagram>> {
+    let (received, datagrams) = sync_channel(WAITING);
+    thread::spawn(move || {
+        loop {
+            let mut bytes = [0; DATAGRAM];
+            let datagram = match socket.recv_from(&mut bytes) {
+                Ok((size, sender)) => Ok(Datagram { bytes, size, sender }),
+                Err(e) if e.kind() == ErrorKind::Interrupted => continue,
+                Err(e) => Err(e),
+            };
+            let failed = datagram.is_err();
+            if received.send(datagram).is_err() || failed {
+                break;
+            }
+        }
+    });
+    datagrams
 }
 
 /// Whose breadcrumbs are shown, and what they are.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use unwedge_testkit::pm4::{indirect_buffer, pkt4, pkt7};
+use unwedge_testkit::pm4::{CP_DRAW_INDX_OFFSET, indirect_buffer, pkt4, pkt7};
 use unwedge_testkit::rd::{CaptureBuilder, capture};
 
 const STREAM: u64 = 0x1_0000_0000;
@@ -108,9 +108,16 @@ fn bisection_finds_the_packet_on_the_virtual_gpu() {
     let output = unwedge(&["bisect", "--packets", "hang.rd"], &folder);
     let place = format!("packet at {:#x}, set 0", STREAM + 0x1000 + 8 * CULPRIT);
     assert!(output.status.success() && text(&output).contains(&place), "{}", text(&output));
-    fs::write(folder.join("good.rd"), capture(630, 1)).expect("written");
+    // A capture without a fault is nothing to bisect.
+    let words: Vec<u32> = (1..9)
+        .flat_map(|n| [pkt4(0x8010, &[n]), pkt7(CP_DRAW_INDX_OFFSET, &[0x8004, 1, 3 * n])].concat())
+        .collect();
+    let bytes =
+        CaptureBuilder::new(630, "good\0").buffer(STREAM, &words).submit(STREAM, words.len() as u32).bytes();
+    fs::write(folder.join("good.rd"), bytes).expect("written");
     let output = unwedge(&["bisect", "--draws", "good.rd"], &folder);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    assert!(text(&output).contains("without a hang or fault"), "{}", text(&output));
 }
 
 /// A command that logs each trial, and kills the search once.

@@ -79,8 +79,11 @@ fn words(bytes: &[u8]) -> Vec<u32> {
     bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect()
 }
 
-/// Buffers of a capture: address and contents; and its submit.
-fn buffers(capture: &[u8]) -> (Vec<(u64, Vec<u8>)>, (u64, u32)) {
+/// Address and contents of a buffer.
+type Contents = (u64, Vec<u8>);
+
+/// Buffers of a capture, and its submit.
+fn buffers(capture: &[u8]) -> (Vec<Contents>, (u64, u32)) {
     use unwedge::capture::rd::{RdReader, RdSectionKind};
     let mut reader = RdReader::new(capture);
     let (mut found, mut iova, mut submit) = (Vec::new(), 0, (0, 0));
@@ -99,7 +102,7 @@ fn buffers(capture: &[u8]) -> (Vec<(u64, Vec<u8>)>, (u64, u32)) {
 }
 
 /// Dwords that an edit changes, by address; buffers that are new; and the submit.
-fn changes(folder: &Folder, edited: &str) -> (Vec<u64>, Vec<(u64, Vec<u8>)>, (u64, u32)) {
+fn changes(folder: &Folder, edited: &str) -> (Vec<u64>, Vec<Contents>, (u64, u32)) {
     folder.write("edited.txt", edited);
     folder.run(&["rdcompile", "edited.txt", "-o", "edited.rd"]);
     let (before, _) = buffers(&folder.read("example.rd"));

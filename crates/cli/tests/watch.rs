@@ -323,7 +323,8 @@ fn the_error_state_of_i915_is_kept_and_cleared_again_and_again() {
     let (mut dumps, others) = kept(&kernel.store());
     assert!(others.is_empty(), "{others:?}");
     let mut expected = states;
-    (dumps.sort(), expected.sort());
+    dumps.sort();
+    expected.sort();
     assert!(dumps == expected, "{} kept", dumps.len());
 }
 

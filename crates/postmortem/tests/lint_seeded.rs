@@ -1,7 +1,8 @@
 //! Lint finds what is taken out of real captures: packets that set registers, that write memory, that flush, invalidate or wait.
 //!
 //! A seed chooses the capture and the packet. Whether taking it out is a defect is decided without lint: something else must be
-//! computed for it. `UNWEDGE_ALL` takes 20 defects of each kind, else a few; `UNWEDGE_SEED` is where seeds begin.
+//! computed for it. Each takes several replays with caches, so they run with `UNWEDGE_ALL` only, 20 of each kind; `UNWEDGE_SEED` is where
+//! seeds begin. A release build is best.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -249,7 +250,9 @@ fn stale_register(bytes: &[u8], clean: &Left<'_>, rng: &mut Rng, db: &Db) -> Opt
             || matches!(packet.header, Some(AdrenoPacketHeader::Operation { opcode, .. })
             if gpu.packet_name(opcode).is_some_and(|name| name.starts_with("CP_EVENT_WRITE")))
         {
-            packet.reads.iter().for_each(|&reg| drop(readers.entry((set, reg)).or_default().insert(iova)));
+            for &reg in &packet.reads {
+                readers.entry((set, reg)).or_default().insert(iova);
+            }
         }
     }
     let wanted: Vec<(u64, u32)> = setters
@@ -431,8 +434,10 @@ type Seed = fn(&[u8], &Left<'_>, &mut Rng, &Db) -> Option<Defect>;
 
 /// Makes defects by seed until there are enough, and looks for each.
 fn seeded(kind: &str, seed: Seed) {
-    let all = std::env::var_os("UNWEDGE_ALL").is_some();
-    let wanted = if all { 20 } else { 2 };
+    if std::env::var_os("UNWEDGE_ALL").is_none() {
+        return println!("skipped: UNWEDGE_ALL is not set");
+    }
+    let wanted = 20;
     let begin: u64 = std::env::var("UNWEDGE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
     let captures = captures();
     if captures.is_empty() {

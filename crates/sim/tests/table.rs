@@ -13,6 +13,12 @@ const MISSING: &[&str] = &[
     // What they compute is not known, or is nothing.
     "v_illegal",
     "v_screen_partition_4se_b32",
+    // Stacks, boxes and instances of gfx12's rays: what they do is not documented.
+    "ds_bvh_stack_push8_",
+    "image_bvh8_intersect_ray",
+    "image_bvh_dual_intersect_ray",
+    // Waves here have all their registers from the start.
+    "s_alloc_vgpr",
     // Which of the random bits count is not documented.
     "v_cvt_sr_bf16_f32",
     "v_cvt_sr_f16_f32",

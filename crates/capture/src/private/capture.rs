@@ -43,12 +43,14 @@ fn command(text: &[u8], names: &mut Pseudonyms) -> Vec<u8> {
     let is_number = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
     let slashes = text.iter().enumerate().filter(|(_, c)| **c == b'/').map(|(at, _)| at);
     // The last slash before a number, and nothing or a colon after that.
-    let split = slashes.filter(|at| {
+    let mut split = slashes.filter(|at| {
         let rest = text.get(at + 1..).unwrap_or_default();
         is_number(rest.split(|&c| c == b':').next().unwrap_or_default())
     });
     let (name, rest) = text.split_at(
-        split.last().unwrap_or_else(|| text.windows(2).position(|pair| pair == b": ").unwrap_or(text.len())),
+        split
+            .next_back()
+            .unwrap_or_else(|| text.windows(2).position(|pair| pair == b": ").unwrap_or(text.len())),
     );
     let mut out = Vec::new();
     if !name.is_empty() {

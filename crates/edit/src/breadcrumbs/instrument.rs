@@ -240,10 +240,9 @@ impl StreamEditor for MapReader {
         let stream = packet.stream.iova;
         if let (Some(mailbox), AdrenoOp::MemWrite, &[low, high, number, ..]) =
             (self.mailbox, packet.op, packet.payload())
+            && u64::from(low) | u64::from(high) << 32 == mailbox.gpu()
         {
-            if u64::from(low) | u64::from(high) << 32 == mailbox.gpu() {
-                self.written = Some((stream, number));
-            }
+            self.written = Some((stream, number));
         }
         if !packet.op.is_work() {
             return PacketEdit::default();

@@ -2,7 +2,7 @@
 //!
 //! Breadcrumbs of one pass count up by one. The GPU writes no number twice in a row, so that one which comes twice in a row was doubled
 //! on the way. One that fills a gap is late. One that is smaller than the last and fills none begins another pass over the same
-//! stream; if the pass before goes on after it, it was doubled and late.
+//! stream; if the pass before goes on after it, or after several such in a row, they were doubled and late.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -11,6 +11,10 @@ use std::time::Duration;
 const COUNTED: usize = 1 << 16;
 /// Gaps that are remembered.
 const GAPS: usize = 1 << 12;
+/// Numbers that may have been doubled and late before the pass goes on.
+const AGAIN: usize = 8;
+/// By how many numbers a doubled one is late.
+const NEAR: u32 = 8;
 /// The rate is that of this time.
 const WINDOW: Duration = Duration::from_secs(1);
 
@@ -40,12 +44,21 @@ pub struct Gap {
     pub last: u32,
 }
 
+/// A pass that may go on.
+#[derive(Clone, Debug)]
+struct LeftPass {
+    /// Its last breadcrumb.
+    position: u32,
+    /// The numbers that came since: each began another pass, or was doubled and late.
+    again: Vec<u32>,
+}
+
 /// What was received.
 #[derive(Clone, Debug, Default)]
 pub struct BreadcrumbStats {
     last: Option<u32>,
     /// Where the pass was that another has begun after, while it may go on.
-    left: Option<(u32, u32)>,
+    left: Option<LeftPass>,
     hits: HashMap<u32, u64>,
     gaps: BTreeMap<u32, u32>,
     window: Option<(Duration, u64, u64)>,
@@ -96,23 +109,27 @@ impl BreadcrumbStats {
             self.late += 1;
             return Receipt::Late;
         }
-        let mut last = last;
-        if let Some((position, again)) = self.left.take()
-            && breadcrumb > position
-            && again.checked_add(1) != Some(breadcrumb)
-        {
-            // The pass before goes on: what seemed to begin another was doubled.
-            self.passes = self.passes.saturating_sub(1);
-            self.received = self.received.saturating_sub(1);
-            self.doubled += 1;
-            if let Some(hits) = self.hits.get_mut(&again) {
-                *hits = hits.saturating_sub(1);
+        let (mut last, left) = (last, self.left.take());
+        if let Some(left) = left {
+            let next = last.checked_add(1) == Some(breadcrumb);
+            // The last one of the pass before, doubled, too. One far from what seemed to begin a pass is more likely of that pass.
+            let repeated = breadcrumb == left.position && breadcrumb.abs_diff(last) <= NEAR;
+            if !next && (breadcrumb > left.position || repeated) {
+                // The pass before goes on: what seemed to begin others was doubled.
+                self.take_back(&left.again);
+                last = left.position;
+                if repeated {
+                    self.last = Some(last);
+                    return Receipt::Doubled;
+                }
+            } else if breadcrumb < last && left.again.len() < AGAIN {
+                self.left = Some(left);
             }
-            last = position;
         }
         self.last = Some(breadcrumb);
         if breadcrumb < last {
-            self.left = Some((last, breadcrumb));
+            let left = self.left.get_or_insert_with(|| LeftPass { position: last, again: Vec::new() });
+            left.again.push(breadcrumb);
             self.passes += 1;
             return Receipt::Again;
         }
@@ -126,6 +143,19 @@ impl BreadcrumbStats {
             self.more_gaps += 1;
         }
         Receipt::Jump(missing)
+    }
+
+    /// Counts numbers as doubled that were counted as the beginnings of passes.
+    fn take_back(&mut self, again: &[u32]) {
+        let count = again.len() as u64;
+        self.passes = self.passes.saturating_sub(count);
+        self.received = self.received.saturating_sub(count);
+        self.doubled += count;
+        for number in again {
+            if let Some(hits) = self.hits.get_mut(number) {
+                *hits = hits.saturating_sub(1);
+            }
+        }
     }
 
     /// Takes a number out of the gap that it is in.
@@ -227,6 +257,15 @@ mod tests {
         let (stats, receipts) = receive(&[20, 21, 22, 23, 21, 24, 25]);
         assert_eq!(receipts, [First, Next, Next, Next, Again, Next, Next]);
         assert_eq!((stats.passes, stats.doubled, stats.hits(21), stats.received), (0, 1, 1, 6));
+        // Two of them in a row; 22 is lost.
+        let (stats, receipts) = receive(&[20, 21, 23, 21, 20, 24, 25]);
+        assert_eq!(receipts, [First, Next, Jump(1), Again, Again, Next, Next]);
+        assert_eq!(stats.gaps().collect::<Vec<_>>(), [Gap { first: 22, last: 22 }]);
+        assert_eq!((stats.passes, stats.doubled, stats.received), (0, 2, 5));
+        // One that comes again, and then the last one, too.
+        let (stats, receipts) = receive(&[20, 21, 22, 23, 21, 23, 24]);
+        assert_eq!(receipts, [First, Next, Next, Next, Again, Doubled, Next]);
+        assert_eq!((stats.passes, stats.doubled, stats.received, stats.missing()), (0, 2, 5, 0));
     }
 
     #[test]

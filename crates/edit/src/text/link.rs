@@ -196,6 +196,16 @@ pub(super) fn link(module: &Module, free: Option<&Range<u64>>) -> Result<Vec<u8>
     let mut images: Vec<(u64, Vec<u8>)> = Vec::new();
     let mut rest = Some(&layout.moved).filter(|moved| !moved.is_empty());
     for section in &module.sections {
+        if section.is_submit()
+            && let Some(moved) = rest.take()
+        {
+            let Range { start, end } = layout.room.clone();
+            let size = u32::try_from(end - start).unwrap_or(u32::MAX);
+            let range = MemoryRange { iova: start, size };
+            put(writer.range(RdSectionKind::GpuAddr, range, module.wide))?;
+            let image = linker.image(start, end - start, moved.iter().copied())?;
+            put(writer.section(RdSectionKind::BufferContents, &image))?;
+        }
         match section {
             ModuleSection::Other(kind, payload) => put(writer.section(*kind, payload))?,
             ModuleSection::Buffer(buffer) => {
@@ -216,17 +226,6 @@ pub(super) fn link(module: &Module, free: Option<&Range<u64>>) -> Result<Vec<u8>
                 }
             }
             ModuleSection::Submit { address, size, wide } => {
-                if let Some(moved) = rest.take() {
-                    let Range { start, end } = layout.room.clone();
-                    let size = u32::try_from(end - start).unwrap_or(u32::MAX);
-                    put(writer.range(
-                        RdSectionKind::GpuAddr,
-                        MemoryRange { iova: start, size },
-                        module.wide,
-                    ))?;
-                    let image = linker.image(start, end - start, moved.iter().copied())?;
-                    put(writer.section(RdSectionKind::BufferContents, &image))?;
-                }
                 let (iova, dwords) = (linker.value(address)?, linker.value(size)?);
                 let Ok(dwords) = u32::try_from(dwords) else {
                     return Err(size.line.error(0, TextProblem::DoesNotFit(dwords, "a dword".to_owned())));

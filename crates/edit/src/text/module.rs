@@ -21,6 +21,13 @@ pub struct Module {
     pub(super) wide: bool,
 }
 
+impl ModuleSection {
+    /// It submits a command stream. A section of this kind that has no address is kept as it is.
+    pub(super) fn is_submit(&self) -> bool {
+        matches!(self, ModuleSection::Submit { .. } | ModuleSection::Other(RdSectionKind::CmdStreamAddr, _))
+    }
+}
+
 /// One section, or a buffer's two.
 #[derive(Debug)]
 pub(super) enum ModuleSection {

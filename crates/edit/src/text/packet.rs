@@ -59,6 +59,14 @@ pub(super) fn opcode_of(gpu: Gpu<'_>, name: &str) -> Option<u8> {
     (0..0x80).find(|&opcode| gpu.packet_name(opcode) == Some(name))
 }
 
+/// The operands of a packet. The three packets of a6xx that load state have the same ones.
+pub(super) fn layout<'d>(gpu: Gpu<'d>, packet: &str) -> Option<Domain<'d>> {
+    gpu.domain(match packet {
+        "CP_LOAD_STATE6_GEOM" | "CP_LOAD_STATE6_FRAG" => "CP_LOAD_STATE6",
+        _ => packet,
+    })
+}
+
 /// A register that can be written by its name.
 pub(super) fn register_named<'d>(gpu: Gpu<'d>, offset: u32) -> Option<Reg<'d>> {
     let reg = gpu.reg(offset).filter(|reg| is_plain(reg.name()))?;
@@ -91,7 +99,7 @@ pub(super) fn write_stream(writer: &mut TextWriter<'_>, start: u64, words: &[u32
     while let Some(&raw) = words.get(index) {
         let header = AdrenoPacketHeader::decode(raw, gpu.generation())
             .filter(|header| header.encode(gpu.generation()) == Some(raw))
-            .filter(|header| header.count() as usize <= words.len() - index - 1);
+            .filter(|header| (header.count() as usize) < words.len() - index);
         let labels: Vec<String> = writer.plan.labels(stream.iova(index), index == 0, false).collect();
         if header.is_some() || !labels.is_empty() {
             writer.words(words.get(junk.clone()).unwrap_or_default(), "    ", false);
@@ -248,7 +256,7 @@ impl StreamWriter<'_, '_> {
             return;
         }
         let name = packet_named(self.gpu, opcode);
-        let domain = name.and_then(|name| self.gpu.domain(name));
+        let domain = name.and_then(|name| layout(self.gpu, name));
         let _ = write!(writer.out, "    {} ", word.operation);
         let _ = match name {
             Some(name) => write!(writer.out, "{name} {{"),

@@ -5,6 +5,7 @@
 use super::parts::{Part, Parts};
 use super::regions::{self, Region, RegionKind, SHADER_UNIT};
 use std::cell::RefCell;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use unwedge_stream::adreno::header::AdrenoPacketHeader;
 
@@ -145,10 +146,11 @@ impl Plan {
     /// Where buffers lie over one another, the first one's blocks are pointed to.
     fn add_block(&mut self, buffer: &str, prefix: &str, start: u64, end: u64) {
         let mut name = format!("{prefix}_{start:x}");
-        if self.blocks.contains_key(&start) {
-            name = format!("{name}_{buffer}");
-        } else {
-            self.blocks.insert(start, (end, name.clone()));
+        match self.blocks.entry(start) {
+            Entry::Occupied(_) => name = format!("{name}_{buffer}"),
+            Entry::Vacant(entry) => {
+                entry.insert((end, name.clone()));
+            }
         }
         self.of_buffer.entry(buffer.to_owned()).or_default().push((start, end, name));
     }

@@ -126,7 +126,7 @@ impl<'d> TextReader<'d> {
                 self.fail((0, TextProblem::NotThatText(MAGIC)));
             } else if !matches!(self.scope, Scope::Top) || self.buffer.is_some() {
                 self.fail((self.source.len(), expected("`}`")));
-            } else if !self.module.sections.iter().any(|s| matches!(s, ModuleSection::Submit { .. })) {
+            } else if !self.module.sections.iter().any(ModuleSection::is_submit) {
                 self.fail((self.source.len(), expected("a line `submit &label size(label)`")));
             }
         }

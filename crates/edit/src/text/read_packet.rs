@@ -4,7 +4,7 @@ use super::cursor::{Cursor, Failure, expected};
 use super::error::TextProblem;
 use super::expr::Value;
 use super::module::SourceLine;
-use super::packet::{PADDING, PacketWords, is_position, opcode_of, operands, pairs_from};
+use super::packet::{PADDING, PacketWords, is_position, layout, opcode_of, operands, pairs_from};
 use super::read::unknown;
 use super::value;
 use unwedge_hw::{Gpu, Reg, RegSpace, Variants, near};
@@ -191,7 +191,7 @@ impl OpenPacket {
 
     fn named(&mut self, gpu: Gpu<'_>, opcode: u8, cursor: &mut Cursor<'_>) -> Result<Operand, Failure> {
         let packet = gpu.packet_name(opcode);
-        let domain = packet.and_then(|name| gpu.domain(name));
+        let domain = packet.and_then(|name| layout(gpu, name));
         let candidates = || domain.into_iter().flat_map(|domain| operands(domain, self.next, &self.selected));
         let start = *cursor;
         let mut after = *cursor;

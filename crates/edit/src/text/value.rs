@@ -274,7 +274,7 @@ fn leaf<'t>(ty: ValueType<'_>, cursor: &mut Cursor<'t>, start: &Cursor<'t>) -> R
     {
         return ty.place(bits).map_or_else(|| start.fail(too_large(bits, ty)), Ok);
     }
-    if let Some(number) = cursor.take_number().filter(|_| !cursor.peek().is_some_and(|c| c == '.')) {
+    if let Some(number) = cursor.take_number().filter(|_| cursor.peek() != Some('.')) {
         return match ty.is_fraction() {
             true => ty.encode(NumericValue::Float(number as f64)),
             false => ty.place(number),

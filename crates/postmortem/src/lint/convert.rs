@@ -47,7 +47,8 @@ impl<'s> SetFindings<'s> {
     pub(super) fn findings(&self, replay: &Replay<'_>) -> Vec<LintFinding> {
         let names = PacketNames { set: self, replay, gpu: replay.machine.gpu() };
         let mut out: Vec<LintFinding> = self.registers.unset.iter().map(|unset| names.unset(unset)).collect();
-        out.extend(grouped(self.memory.unwritten.iter().map(|read| names.unwritten(read))));
+        let of_capture = self.memory.unwritten.iter().filter(|read| !names.is_of_kernel(read));
+        out.extend(grouped(of_capture.map(|read| names.unwritten(read))));
         out.extend(self.caches.reads[self.from.0.min(self.seen.0)..].iter().map(|read| names.stale(read)));
         out.extend(self.caches.lost[self.from.1.min(self.seen.1)..].iter().map(|loss| names.lost(loss)));
         out.extend(self.registers.ccu.iter().map(|change| names.ccu(change)));
@@ -154,6 +155,19 @@ impl PacketNames<'_, '_, '_> {
         }
     }
 
+    /// The buffer of the capture that has an address.
+    fn buffer(&self, address: u64) -> Option<(u64, u64)> {
+        self.replay.buffers().find(|(iova, size)| (*iova..iova.saturating_add(*size)).contains(&address))
+    }
+
+    /// Whether a packet of the kernel's ring reads what is no buffer of the capture: the ring itself, or what the kernel has beside it.
+    /// The kernel has written all of that.
+    fn is_of_kernel(&self, read: &UnwrittenRead) -> bool {
+        !read.in_gmem
+            && self.buffer(read.reader.iova).is_none()
+            && read.ranges.iter().all(|range| self.buffer(range.first).is_none())
+    }
+
     fn unwritten(&self, read: &UnwrittenRead) -> LintFinding {
         let attachment = matches!(read.through, CacheUnit::CcuColor | CacheUnit::CcuDepth);
         let rule = match (read.in_gmem, attachment) {
@@ -163,11 +177,7 @@ impl PacketNames<'_, '_, '_> {
             (false, false) => LintRule::UnwrittenRead,
         };
         let first = read.ranges.first();
-        let buffer = first.and_then(|range| {
-            self.replay
-                .buffers()
-                .find(|(iova, size)| (*iova..iova.saturating_add(*size)).contains(&range.first))
-        });
+        let buffer = first.and_then(|range| self.buffer(range.first));
         let near = first.and_then(|range| self.replay.machine.space.last_writer(*range));
         let ranges = read.ranges.iter().map(|range| {
             Arg::Record(

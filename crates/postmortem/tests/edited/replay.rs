@@ -1,5 +1,7 @@
 //! Captures replayed on the virtual Adreno: what memory holds afterwards.
 
+#![allow(dead_code, reason = "each test file uses its own part")]
+
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use unwedge_capture::rd::{LiveStep, RdSection, RdSectionKind};

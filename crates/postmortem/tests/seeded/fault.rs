@@ -1,5 +1,7 @@
 //! Faults: what is put into a submit, where it must be found, and which causes fit.
 
+#![allow(dead_code, reason = "each test file uses its own part")]
+
 use super::STEPS;
 use super::packets::{ListedPacket, packets};
 use super::set::SubmitSet;

@@ -1,5 +1,7 @@
 //! Submits made from a seed: passes with draws and draw states, calls of other buffers, fences and waits for them, dispatches.
 
+#![allow(dead_code, reason = "each test file uses its own part")]
+
 use super::set::SubmitSet;
 use unwedge_base::{Buffer, Generation};
 use unwedge_hw::{Db, Gpu};

@@ -1,5 +1,7 @@
 //! The packets of a set, in the order in which they are executed.
 
+#![allow(dead_code, reason = "each test file uses its own part")]
+
 use super::set::SubmitSet;
 use unwedge_hw::{Db, Gpu};
 use unwedge_stream::adreno::header::AdrenoPacketHeader;

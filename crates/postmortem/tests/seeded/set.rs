@@ -1,5 +1,7 @@
 //! What a driver hands to the kernel at once: buffers and streams; of a recorded capture, or made from a seed.
 
+#![allow(dead_code, reason = "each test file uses its own part")]
+
 use unwedge_base::{Buffer, Memory};
 use unwedge_capture::rd::{LiveStep, RdSection, RdSectionKind};
 use unwedge_hw::{Adreno, Db};

@@ -394,7 +394,9 @@ impl AdrenoMachine<'_> {
         let scene = StateScene { pass, shape };
         let is_set = |audit: &RegisterAudit, reg: u32| audit.writer(id, reg) >= audit.begun;
         let value = |reg: u32| is_set(&audit, reg).then(|| self.read_register(id, reg));
-        let missing: Vec<(u32, StateReader, Option<(u32, u32)>)> = audit
+        /// A register, what reads it, and the nearest register of its row that was set, with its writer.
+        type Unset = (u32, StateReader, Option<(u32, u32)>);
+        let missing: Vec<Unset> = audit
             .uses
             .iter()
             .filter(|row| readers.contains(&row.reader))

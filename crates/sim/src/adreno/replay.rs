@@ -185,7 +185,10 @@ impl<'d> Replay<'d> {
                 continue;
             }
             if let Some(words) = &buffer.contents {
-                store_changes(&mut self.machine, buffer, None, words);
+                let before = around
+                    .filter(|_| self.loading == Loading::Delta)
+                    .and_then(|(_, around)| snapshot_words(around, buffer));
+                store_changes(&mut self.machine, buffer, before, words);
             }
         }
     }
@@ -378,6 +381,15 @@ impl Replay<'_> {
 fn captured_byte(buffer: &Buffer, at: u64) -> Option<u8> {
     let words = buffer.contents.as_deref()?;
     Some(words.get(at as usize / 4).copied().unwrap_or(0).to_le_bytes()[at as usize % 4])
+}
+
+/// The dwords of a snapshot where another buffer lies inside it, without zeros at the end.
+fn snapshot_words<'b>(around: &'b Buffer, inner: &Buffer) -> Option<&'b [u32]> {
+    let words = around.contents.as_deref()?;
+    let skipped = inner.iova.checked_sub(around.iova).filter(|skipped| skipped.is_multiple_of(4))?;
+    let rest = usize::try_from(skipped / 4).ok().and_then(|skipped| words.get(skipped..)).unwrap_or_default();
+    let size = usize::try_from(inner.size.div_ceil(4)).unwrap_or(usize::MAX);
+    Some(rest.get(..size).unwrap_or(rest))
 }
 
 /// Stores the dwords of a buffer that are not those of an earlier snapshot.

@@ -67,7 +67,10 @@ impl<'d> FileDocument<'d> {
 
     /// Adds a listing that was made elsewhere, as of a shader in a form of its own.
     pub fn add_listing(&mut self, title: &str, text: &str) {
-        let end = text.floor_char_boundary(text.len().min(LISTING));
+        let mut end = text.len().min(LISTING);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
         let part = CodePart { title: title.to_owned(), rows: Row::lines(&text[..end]) };
         self.parts.get_or_insert_default().push(part);
     }
