@@ -354,7 +354,7 @@ fn the_count_of_a_draw() {
             tried += 1;
             break;
         }
-        if tried == 2 {
+        if tried == 1 {
             return;
         }
     }
