@@ -59,6 +59,48 @@ fn what_the_gpu_wrote_stays_from_submit_to_submit() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
+/// A buffer that begins with a number, and is zero after that.
+fn mostly_zero(first: u32) -> Vec<u32> {
+    [&[first][..], &[0; 15]].concat()
+}
+
+#[test]
+fn zeros_at_the_end_of_a_snapshot_are_loaded_too() {
+    let folder = std::env::temp_dir().join(format!("unwedge-replay-zeros-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let replayed = |args: &[&str], bytes: &[u8]| {
+        let args = [&["replay", "-", "--dump-mem", "0x10000000:64=last"][..], args].concat();
+        let output = unwedge_in(&folder, &args, bytes);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let last = std::fs::read(folder.join("last")).unwrap();
+        last.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect::<Vec<_>>()
+    };
+    let words = |changed: &[(usize, u32)], mut words: Vec<u32>| {
+        changed.iter().for_each(|&(at, word)| words[at] = word);
+        words
+    };
+    let submit = |capture: CaptureBuilder, data: &[u32], stream: &[u32]| {
+        capture.buffer(DATA, data).buffer(STREAM, stream).submit(STREAM, stream.len() as u32)
+    };
+    let new = || CaptureBuilder::new(630, "test\0");
+
+    // The first submit writes to the zeros of the buffer, which the second one has again.
+    let data = mostly_zero(7);
+    let twice = submit(submit(new(), &data, &store(40, 5)), &data, &store(4, 2)).bytes();
+    assert_eq!(replayed(&[], &twice), words(&[(1, 2), (10, 5)], data.clone()));
+    assert_eq!(replayed(&["--memory", "snapshot"], &twice), words(&[(1, 2)], data));
+
+    // A replaced submit has zeros where the capture has other numbers.
+    let other = submit(new(), &mostly_zero(9), &store(8, 1)).bytes();
+    std::fs::write(folder.join("other.rd"), other).unwrap();
+    let captured = submit(new(), &[7; 16], &store(4, 2)).bytes();
+    for memory in ["delta", "snapshot"] {
+        let args = ["--override", "0", "--generator", "other.rd", "--memory", memory];
+        assert_eq!(replayed(&args, &captured), words(&[(2, 1)], mostly_zero(9)), "{memory}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
 #[test]
 fn a_hang_and_a_fault_are_found_and_told() {
     let hang = capture(&[[wait(7), wait(9), store(0, 9)].concat()]);

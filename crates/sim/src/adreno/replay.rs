@@ -161,15 +161,14 @@ impl<'d> Replay<'d> {
     /// The same, with contents loaded in a way of this time.
     pub fn load_as(&mut self, alive: &Memory, loading: Loading) {
         for buffer in alive.buffers() {
-            let known = self.snapshots.get(&buffer.iova).filter(|old| old.size == buffer.size);
-            let Some(old) = known else {
-                self.map(buffer);
-                continue;
-            };
-            if let Some(words) = &buffer.contents {
-                let before = old.contents.as_deref().filter(|_| loading == Loading::Delta);
-                store_changes(&mut self.machine, buffer, before, words);
-                self.snapshots.insert(buffer.iova, buffer.clone());
+            match self.snapshots.get(&buffer.iova) {
+                Some(old) if old.size == buffer.size && !first_contents(old, buffer) => {
+                    self.load_into(buffer.iova, buffer, loading);
+                    if buffer.contents.is_some() {
+                        self.snapshots.insert(buffer.iova, buffer.clone());
+                    }
+                }
+                _ => self.map(buffer),
             }
         }
     }
@@ -178,17 +177,40 @@ impl<'d> Replay<'d> {
     /// addresses belonged to.
     pub fn overlay(&mut self, buffers: &Memory) {
         for buffer in buffers.buffers() {
-            let around = self.snapshots.range(..=buffer.iova).next_back();
-            if around.is_none_or(|(_, around)| around.end() < buffer.end()) {
-                self.map(buffer);
-                self.overlaid.push((buffer.iova, buffer.size));
-                continue;
+            match self.snapshots.range(..=buffer.iova).next_back() {
+                Some((&around, old)) if buffer.end() <= old.end() && !first_contents(old, buffer) => {
+                    self.load_into(around, buffer, self.loading);
+                }
+                _ => {
+                    self.map(buffer);
+                    self.overlaid.push((buffer.iova, buffer.size));
+                }
             }
-            if let Some(words) = &buffer.contents {
-                let before = around
-                    .filter(|_| self.loading == Loading::Delta)
-                    .and_then(|(_, around)| snapshot_words(around, buffer));
-                store_changes(&mut self.machine, buffer, before, words);
+        }
+    }
+
+    /// Stores the contents of a buffer that is a mapped one or lies in it: what differs from the capture's last snapshot of
+    /// that, or everything.
+    fn load_into(&mut self, around: u64, buffer: &Buffer, loading: Loading) {
+        let Some(words) = &buffer.contents else { return };
+        let around = self.snapshots.get(&around).filter(|_| loading == Loading::Delta);
+        let before = around.and_then(|around| snapshot_words(around, buffer));
+        store_changes(&mut self.machine, buffer, before, words);
+        if before.is_none() {
+            self.clear_from(buffer, 4 * words.len() as u64);
+        }
+    }
+
+    /// Makes the end of a buffer zero, from an offset on: contents end where the rest is zero.
+    fn clear_from(&mut self, buffer: &Buffer, offset: u64) {
+        for part in self.parts(buffer) {
+            let end = part.saturating_add(PAGE).min(buffer.size);
+            for at in (part.max(offset)..end).step_by(4) {
+                let (iova, size) = (buffer.iova + at, (end - at).min(4) as usize);
+                if self.machine.space.memory.load(iova, size).known() != Some(0) {
+                    self.machine.space.cpu_writes(iova, &[0; 4][..size], true);
+                    self.machine.space.memory.store(iova, size, 0);
+                }
             }
         }
     }
@@ -383,6 +405,12 @@ fn captured_byte(buffer: &Buffer, at: u64) -> Option<u8> {
     Some(words.get(at as usize / 4).copied().unwrap_or(0).to_le_bytes()[at as usize % 4])
 }
 
+/// Whether a buffer has contents for the first time: before, nothing was known of its memory.
+fn first_contents(old: &Buffer, new: &Buffer) -> bool {
+    let same = (old.iova, old.size) == (new.iova, new.size);
+    same && old.contents.is_none() && new.contents.is_some()
+}
+
 /// The dwords of a snapshot where another buffer lies inside it, without zeros at the end.
 fn snapshot_words<'b>(around: &'b Buffer, inner: &Buffer) -> Option<&'b [u32]> {
     let words = around.contents.as_deref()?;
@@ -392,7 +420,7 @@ fn snapshot_words<'b>(around: &'b Buffer, inner: &Buffer) -> Option<&'b [u32]> {
     Some(rest.get(..size).unwrap_or(rest))
 }
 
-/// Stores the dwords of a buffer that are not those of an earlier snapshot.
+/// Stores the dwords of a buffer that are not those of an earlier snapshot; without one, all dwords of its contents.
 fn store_changes(machine: &mut AdrenoMachine<'_>, buffer: &Buffer, before: Option<&[u32]>, words: &[u32]) {
     let longest = words.len().max(before.map_or(0, <[u32]>::len));
     for from in (0..longest).step_by(COMPARED) {
