@@ -16,7 +16,7 @@ use unwedge_shader::ir::{
     Access, Base, Builder, Dim, Function, Inst, MemAccess, Op, Payload, Region, ResourceClass, ResourceData,
     Shader, Space, SystemValue, Type, Value,
 };
-use unwedge_shader::text::print;
+use unwedge_shader::text::{parse, print};
 use unwedge_shader::valid::validate;
 use unwedge_sim::amdgcn::{Dispatch, Timing};
 use unwedge_testkit::mutate::Rng;
@@ -374,4 +374,110 @@ fn random_flow_does_what_the_interpreter_does() {
     let count = failures.len();
     failures.truncate(20);
     assert!(failures.is_empty(), "{count} of {seeds} fail:\n{}", failures.join("\n"));
+}
+
+/// Every lane has a word of the input (`%14`), its number (`%10`), a place in the output (`%15`), and a number of iterations (`%16`) that
+/// is not that of its neighbours.
+const LANES_LEAVE: &str = r#"shader compute "main"
+workgroup_size 64 1 1
+sizes shared 0 scratch 0 push 0
+resource r0 "" storage_buffer set 0 binding 0 count 1 size 0 dim buffer access readonly|restrict
+resource r1 "" storage_buffer set 0 binding 1 count 1 size 0 dim buffer access restrict
+fn f0 "main" () -> () {
+  %0: b32 = const<0x0>
+  %1: b32 = const<0x1>
+  %2: b32 = const<0x2>
+  %3: b32 = const<0x3>
+  %6: b32 = const<0x6>
+  %7: handle = descriptor<r0> %0
+  %8: handle = descriptor<r1> %0
+  %9: b32x3 = sysval<local_invocation_id>
+  %10: b32 = extract<0> %9
+  %11: b32x3 = sysval<global_invocation_id>
+  %12: b32 = extract<0> %11
+  %13: b32 = ishl %10, %2
+  %14: b32 = load<storage align 4 access readonly|restrict> %7, %13
+  %15: b32 = ishl %12, %6
+  %16: b32 = iand %10, %3
+  %17: b32 = u2f %10
+  %20: b32 = loop<L0> %0 (%21: b32) {
+    IN_THE_LOOP
+    %22: b1 = ult %21, %16
+    if<L1> %22 {
+      break<L1>
+    } else {
+      WHERE_IT_IS_LEFT
+      break<L0> %23
+    }
+    %24: b32 = iadd %21, %1
+    continue<L0> %24
+  }
+  AFTER_IT
+  %50: b32 = iadd %15, %1
+  %51: b32 = iadd %50, %3
+  store<storage align 4> %40, %8, %51
+  return
+}
+"#;
+
+/// Compares a shader with the interpreter on every GPU, in both sizes of the wave.
+fn compare(text: &str) {
+    let mut shader = Shader::default();
+    parse(text, &mut shader).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    validate(&shader).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let input = words(&mut Rng::new(1));
+    let expected = interpreted(&shader, &input);
+    for name in GPUS {
+        for wave64 in [true, false] {
+            let gpu = Gpu::new(name).expect("a GPU").with_wave64(wave64);
+            let found =
+                executed(&shader, &input, gpu, 1).unwrap_or_else(|error| panic!("{name}: {error}\n{text}"));
+            assert!(
+                found == expected,
+                "{name}, wave64 {}: another result than the interpreter's\n{text}",
+                gpu.wave64()
+            );
+        }
+    }
+}
+
+/// A uniform value of the loop, and what floats are needed.
+const FLOATS: &str = "%30: b32 = read_first %21\n%31: b32 = u2f %30\n%32: b32 = u2f %14\n";
+
+/// A uniform value that a lane took along in its last iteration is not read again after the loop: its register has the value of a later iteration.
+#[test]
+fn lanes_leave_a_loop_with_the_uniform_values_of_their_iteration() {
+    let pairs = [
+        ("iand %30, %14", "ior %23, %10"),
+        ("ixor %30, %14", "ixor %23, %10"),
+        ("iadd %30, %14", "iadd %23, %10"),
+        ("ishl %14, %30", "iadd %23, %10"),
+        ("iadd %30, %14", "ishl %23, %2"),
+        ("umin %30, %14", "umin %23, %10"),
+        ("imax %30, %14", "imin %23, %10"),
+        ("fmul %31, %32", "fadd %23, %17"),
+    ];
+    for (within, after) in pairs {
+        let text = LANES_LEAVE
+            .replace("IN_THE_LOOP", &format!("{FLOATS}%23: b32 = {within}"))
+            .replace("WHERE_IT_IS_LEFT\n", "")
+            .replace("AFTER_IT", &format!("%40: b32 = {}", after.replace("%23", "%20")));
+        compare(&text);
+    }
+}
+
+/// A comparison in a loop has the bits of the lanes of one iteration, so the same comparison after the loop is made again.
+#[test]
+fn a_comparison_after_a_loop_is_of_all_lanes() {
+    let text = LANES_LEAVE
+        .replace("IN_THE_LOOP\n", "")
+        .replace(
+            "WHERE_IT_IS_LEFT",
+            "%30: b1 = ult %14, %2\n%23: b32 = select %30, %21, %14\nstore<storage align 4> %23, %8, %15",
+        )
+        .replace(
+            "AFTER_IT",
+            "%41: b1 = ult %14, %2\n%42: b32 = select %41, %10, %16\n%40: b32 = iadd %42, %20",
+        );
+    compare(&text);
 }

@@ -4,11 +4,14 @@
 //! [`super::rules`] says which pairs are one instruction. What is not read any more is left for dead code removal.
 
 use super::fits;
+use super::loops::Loops;
 use super::masks;
 use super::rules::{CLAMPS, Part, RULES, Rule};
 use super::uses::Uses;
 use crate::ir::shape::{self, Variants};
-use crate::ir::{Definition, Inst, NewInst, Op, Operand, PhysReg, Program, Pseudo, RegClass, Source, Temp};
+use crate::ir::{
+    Block, Definition, Inst, NewInst, Op, Operand, PhysReg, Program, Pseudo, RegClass, Source, Temp,
+};
 use unwedge_base::entity::Entity;
 use unwedge_isa::amdgcn::model::{Form, Format, Mod, Relation, Role, Type};
 use unwedge_isa::amdgcn::{Mods, Opcode};
@@ -25,18 +28,29 @@ pub(super) struct Combiner<'a> {
     pub flushes: bool,
     /// Comparisons of the vector ALU.
     pub compares: Vec<(Relation, Type, Opcode)>,
-    /// The instructions of the block so far.
+    loops: Loops,
+    /// The block at hand.
+    block: Block,
+    /// Its instructions so far.
     out: Vec<Inst>,
 }
 
 /// Combines instructions.
 pub(super) fn combine(program: &mut Program, variants: &Variants, float_mode: u8) {
-    let uses = Uses::of(program);
-    let flushes = float_mode >> 4 & 3 == 0;
-    let mut combiner =
-        Combiner { program, variants, uses, flushes, compares: masks::compares(), out: Vec::new() };
-    let blocks: Vec<_> = combiner.program.blocks.keys().collect();
+    let blocks: Vec<_> = program.blocks.keys().collect();
+    let Some(&first) = blocks.first() else { return };
+    let mut combiner = Combiner {
+        variants,
+        uses: Uses::of(program),
+        flushes: float_mode >> 4 & 3 == 0,
+        compares: masks::compares(),
+        loops: Loops::of(program),
+        block: first,
+        out: Vec::new(),
+        program,
+    };
     for block in blocks {
+        combiner.block = block;
         for inst in std::mem::take(&mut combiner.program.blocks[block].insts) {
             combiner.visit(inst);
             combiner.out.push(inst);
@@ -68,10 +82,21 @@ impl Combiner<'_> {
         self.shorten(inst);
     }
 
+    /// The instruction that defines a temporary, if this block may read its operands, too: a scalar register of a loop that ended may have another value
+    /// than when a lane left.
+    pub(super) fn definition(&self, temp: Temp) -> Option<Inst> {
+        let inst = self.uses.definition(temp)?;
+        let scalars = self.program.operands(inst).iter().filter(|operand| operand.class.is_linear());
+        let readable = scalars.filter_map(Operand::as_temp).all(|scalar| {
+            self.uses.block(scalar).is_some_and(|block| self.loops.includes(block, self.block))
+        });
+        readable.then_some(inst)
+    }
+
     /// The instruction of the hardware without modifiers that makes an operand, whatever else reads it.
     pub(super) fn source(&self, operand: Operand) -> Option<Inst> {
         let temp = operand.as_temp()?;
-        let inst = self.uses.definition(temp)?;
+        let inst = self.definition(temp)?;
         let first = self.program.definitions(inst).first()?.temp == Some(temp);
         let data = &self.program[inst];
         let plain = matches!(data.op, Op::Hw(_)) && data.mods == Mods::default();
@@ -166,7 +191,7 @@ impl Combiner<'_> {
         let constant = [Operand::c32(operand.as_const().unwrap_or_default() as u32)];
         let new = NewInst::pseudo(Pseudo::ParallelCopy, &definitions, &constant);
         let inst = self.program.make_inst(&new);
-        self.uses.add(self.program, inst);
+        self.uses.add(self.program, self.block, inst);
         self.out.push(inst);
         Operand::temp(temp, class)
     }
@@ -195,7 +220,7 @@ impl Combiner<'_> {
                 let temp = self.program.make_temp(class);
                 *second = Definition::temp(temp, class);
                 self.program.set_definitions(inst, &definitions);
-                self.uses.define(self.program, inst);
+                self.uses.define(self.program, self.block, inst);
                 temp
             }
             None => return None,
@@ -206,7 +231,7 @@ impl Combiner<'_> {
     /// What an operand is a copy of.
     fn copied(&self, operand: Operand) -> Option<Operand> {
         let temp = operand.as_temp()?;
-        let inst = self.uses.definition(temp)?;
+        let inst = self.definition(temp)?;
         if !self.program.op(inst).is(Pseudo::ParallelCopy) {
             return None;
         }
@@ -248,7 +273,7 @@ impl Combiner<'_> {
         let Op::Pseudo(pseudo @ (Pseudo::SplitVector | Pseudo::ExtractVector)) = self.program.op(inst) else {
             return false;
         };
-        let vector = self.program.operands(inst)[0].as_temp().and_then(|temp| self.uses.definition(temp));
+        let vector = self.program.operands(inst)[0].as_temp().and_then(|temp| self.definition(temp));
         let Some(vector) = vector.filter(|inst| self.program.op(*inst).is(Pseudo::CreateVector)) else {
             return false;
         };
@@ -389,7 +414,7 @@ impl Combiner<'_> {
     /// The product that an operand is, if nothing else reads it.
     fn product(&self, operand: Operand) -> Option<Inst> {
         let temp = operand.as_temp().filter(|temp| self.uses.count(*temp) == 1)?;
-        let inst = self.uses.definition(temp)?;
+        let inst = self.definition(temp)?;
         (self.program.op(inst) == Op::Hw(Opcode::v_mul_f32)).then_some(inst)
     }
 

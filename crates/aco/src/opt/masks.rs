@@ -127,7 +127,7 @@ impl Combiner<'_> {
         let Some(temp) = operand.as_temp().filter(|temp| self.uses.count(*temp) == 1 && !scc_is_read) else {
             return false;
         };
-        let Some(inner) = self.uses.definition(temp) else { return false };
+        let Some(inner) = self.definition(temp) else { return false };
         let Op::Hw(compare) = self.program.op(inner) else { return false };
         if compare.row().format != Format::Vopc {
             return false;

@@ -7,6 +7,7 @@ mod combine;
 mod dead;
 mod fields;
 mod fits;
+mod loops;
 mod masks;
 mod numbering;
 mod rules;

@@ -1,15 +1,16 @@
 //! Value numbering: takes SSA; removes instructions whose result a dominating one has already. Guarantees the same results.
 //!
 //! Blocks are taken in reverse postorder of the logical flow. What depends on the active lanes is compared within its block only, and so are
-//! constants in vector registers, which are cheaper to make again than to keep.
+//! constants in vector registers, which are cheaper to make again than to keep. A lane mask that is computed in a loop is not that of the lanes after it.
 
 use super::dead::{depends_on_block, is_pure};
+use super::loops::Loops;
 use crate::dominators::Dominators;
 use crate::ir::{Block, Inst, Op, Payload, PhysReg, Program, Pseudo, RegClass, Source, Temp};
 use std::collections::HashMap;
 use unwedge_base::entity::SecondaryMap;
 use unwedge_isa::amdgcn::Mods;
-use unwedge_isa::amdgcn::model::Form;
+use unwedge_isa::amdgcn::model::{Form, Format};
 
 /// What makes two instructions the same.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -41,9 +42,19 @@ fn key(program: &Program, block: Block, inst: Inst) -> Key {
     }
 }
 
+/// Whether an instruction defines a lane mask of the lanes that are active.
+fn makes_mask(program: &Program, inst: Inst) -> bool {
+    let Op::Hw(opcode) = program.op(inst) else { return false };
+    let format = opcode.row().format;
+    let scalar = matches!(format, Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk);
+    let vector = !scalar && !format.is_memory();
+    vector && program.definitions(inst).iter().any(|d| d.temp.is_some() && d.class.is_linear())
+}
+
 /// Removes what is computed twice.
 pub(super) fn number(program: &mut Program) {
     let dominators = Dominators::logical(program);
+    let loops = Loops::of(program);
     let mut same: SecondaryMap<Temp, Option<Temp>> = SecondaryMap::default();
     let mut known: HashMap<Key, (Inst, Block)> = HashMap::new();
     for block in dominators.order().to_vec() {
@@ -57,8 +68,12 @@ pub(super) fn number(program: &mut Program) {
                 continue;
             }
             let key = key(program, block, inst);
+            let serves = |place: Block| {
+                dominators.dominates(place, block)
+                    && (loops.includes(place, block) || !makes_mask(program, inst))
+            };
             match known.get(&key) {
-                Some((earlier, place)) if dominators.dominates(*place, block) => {
+                Some((earlier, place)) if serves(*place) => {
                     for (own, other) in program.definitions(inst).iter().zip(program.definitions(*earlier)) {
                         if let (Some(own), Some(other)) = (own.temp, other.temp) {
                             same[own] = Some(other);

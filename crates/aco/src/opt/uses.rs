@@ -1,12 +1,12 @@
 //! Where temporaries are defined, and how often they are read.
 
-use crate::ir::{Inst, Operand, Program, Temp};
+use crate::ir::{Block, Inst, Operand, Program, Temp};
 use unwedge_base::entity::Entity;
 
 /// Definitions and counts of reads.
 #[derive(Debug, Default)]
 pub(super) struct Uses {
-    definitions: Vec<Option<Inst>>,
+    definitions: Vec<Option<(Inst, Block)>>,
     counts: Vec<u32>,
 }
 
@@ -15,26 +15,26 @@ impl Uses {
     pub fn of(program: &Program) -> Uses {
         let count = program.temp_count();
         let mut uses = Uses { definitions: vec![None; count], counts: vec![0; count] };
-        for data in program.blocks.values() {
+        for (block, data) in program.blocks.iter() {
             for &inst in &data.insts {
-                uses.add(program, inst);
+                uses.add(program, block, inst);
             }
         }
         uses
     }
 
-    /// Counts an instruction.
-    pub fn add(&mut self, program: &Program, inst: Inst) {
-        self.define(program, inst);
+    /// Counts an instruction of a block.
+    pub fn add(&mut self, program: &Program, block: Block, inst: Inst) {
+        self.define(program, block, inst);
         self.read(program, inst);
     }
 
-    /// Notes what an instruction defines.
-    pub fn define(&mut self, program: &Program, inst: Inst) {
+    /// Notes what an instruction of a block defines.
+    pub fn define(&mut self, program: &Program, block: Block, inst: Inst) {
         self.definitions.resize(program.temp_count(), None);
         self.counts.resize(program.temp_count(), 0);
         for temp in program.definitions(inst).iter().filter_map(|definition| definition.temp) {
-            self.definitions[temp.index()] = Some(inst);
+            self.definitions[temp.index()] = Some((inst, block));
         }
     }
 
@@ -82,7 +82,12 @@ impl Uses {
 
     /// The instruction that defines a temporary.
     pub fn definition(&self, temp: Temp) -> Option<Inst> {
-        *self.definitions.get(temp.index())?
+        self.definitions.get(temp.index())?.map(|(inst, _)| inst)
+    }
+
+    /// The block in which a temporary is defined.
+    pub fn block(&self, temp: Temp) -> Option<Block> {
+        self.definitions.get(temp.index())?.map(|(_, block)| block)
     }
 
     /// How often a temporary is read.
