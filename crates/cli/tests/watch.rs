@@ -9,15 +9,16 @@ use kernel::{DumpState, Kernel, kept};
 use program::{Folder, command, outcome_of, text};
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use unwedge_testkit::devcore::DevcoreBuilder;
 use unwedge_testkit::i915;
 
-/// Long enough for a loaded machine.
+/// Without any progress for so long, a test fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 const FOREVER: Duration = Duration::from_secs(3600);
 
@@ -35,10 +36,49 @@ fn arguments(kernel: &Kernel) -> Vec<String> {
     ["watch", "--sysfs", &sysfs, "--store", &store, "--interval", "0.01s"].map(str::to_owned).to_vec()
 }
 
-fn start(kernel: &Kernel, more: &[&str]) -> Child {
-    let mut command = command();
-    command.args(arguments(kernel)).args(more).stdin(Stdio::null()).stdout(Stdio::null());
-    command.stderr(Stdio::piped()).spawn().expect("the program starts")
+/// The program while it runs; it is killed when a test fails.
+struct Running {
+    child: Child,
+    errors: Option<JoinHandle<Vec<u8>>>,
+}
+
+impl Running {
+    fn of(command: &mut Command) -> Running {
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the program starts");
+        let mut pipe = child.stderr.take().expect("a pipe");
+        // A full pipe would stop the program.
+        let errors = thread::spawn(move || {
+            let mut errors = Vec::new();
+            pipe.read_to_end(&mut errors).expect("standard error");
+            errors
+        });
+        Running { child, errors: Some(errors) }
+    }
+
+    fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Ends the program as systemd does; its standard error.
+    fn terminate(mut self) -> String {
+        signal(&self.child, "TERM");
+        let status = self.child.wait().unwrap();
+        let errors = text(&self.errors.take().map(|errors| errors.join().unwrap()).unwrap_or_default());
+        assert_eq!(status.code(), Some(0), "{errors}");
+        errors
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = (self.child.kill(), self.child.wait());
+    }
+}
+
+fn start(kernel: &Kernel, more: &[&str]) -> Running {
+    Running::of(command().args(arguments(kernel)).args(more))
 }
 
 fn once(kernel: &Kernel, more: &[&str]) -> (Option<i32>, String, String) {
@@ -55,26 +95,31 @@ fn wait_for(what: &str, mut reached: impl FnMut() -> bool) {
     }
 }
 
+/// Waits for a count. A slow machine is not an error: only a count that stays the same for long is.
+#[track_caller]
+fn wait_for_count(what: &str, wanted: usize, count: impl Fn() -> usize) {
+    let (mut last, mut since) = (count(), Instant::now());
+    while last != wanted {
+        assert!(since.elapsed() < PATIENCE, "{what}: {last} of {wanted}");
+        thread::sleep(Duration::from_millis(5));
+        let now = count();
+        if now != last {
+            (last, since) = (now, Instant::now());
+        }
+    }
+}
+
 fn signal(child: &Child, name: &str) {
     assert!(Command::new("kill").args(["-s", name, &child.id().to_string()]).status().unwrap().success());
 }
 
-/// Does something while the program stands still: to it, the kernel changes a file at once.
+/// Does something while the program is stopped, which sees the change as a whole.
 fn frozen(child: &Child, change: impl FnOnce()) {
     signal(child, "STOP");
     let state = format!("/proc/{}/stat", child.id());
     wait_for("it is stopped", || fs::read_to_string(&state).unwrap().contains(") T "));
     change();
     signal(child, "CONT");
-}
-
-/// Ends the program as systemd does; its standard error.
-fn terminate(child: Child) -> String {
-    signal(&child, "TERM");
-    let output = child.wait_with_output().unwrap();
-    let errors = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{errors}");
-    errors
 }
 
 /// Each dump is kept once and whole, and nothing else is.
@@ -100,8 +145,8 @@ fn a_burst_is_kept_and_acknowledged_and_explained() {
     for number in 0..dumps {
         assert!(kernel.hang(number, &dump(number, 64)));
     }
-    wait_for("all are acknowledged", || kernel.count(DumpState::Acknowledged) == dumps as usize);
-    terminate(child);
+    wait_for_count("acknowledged", dumps as usize, || kernel.count(DumpState::Acknowledged));
+    child.terminate();
     all_kept(&kernel);
     // What was not explained yet is explained by the next process.
     let (code, _, errors) = once(&kernel, &[]);
@@ -124,7 +169,7 @@ fn a_device_that_hangs_again_is_dumped_again_once_the_first_dump_is_kept() {
         wait_for("the device is free", || kernel.hang(0, &dump(number, 16)));
     }
     wait_for("the last is acknowledged", || kernel.count(DumpState::Held) == 0);
-    terminate(child);
+    child.terminate();
     all_kept(&kernel);
 }
 
@@ -139,7 +184,7 @@ fn a_slow_dump_holds_back_no_other_and_is_finished_on_sigterm() {
     }
     wait_for("the others are acknowledged", || kernel.count(DumpState::Acknowledged) == 19);
     assert_eq!(kernel.count(DumpState::Held), 1, "the slow one is being read");
-    terminate(child);
+    child.terminate();
     wait_for("the kernel sees it", || kernel.count(DumpState::Held) == 0);
     all_kept(&kernel);
 }
@@ -170,8 +215,7 @@ fn killed_at_any_moment_it_loses_nothing_and_keeps_nothing_twice() {
         }
         let mut child = start(&kernel, &[]);
         thread::sleep(Duration::from_micros(next(120_000)));
-        child.kill().unwrap();
-        child.wait().unwrap();
+        child.kill();
         kernel.settle();
         kernel.check();
         acknowledged_in_between = kernel.count(DumpState::Acknowledged);
@@ -185,7 +229,7 @@ fn killed_at_any_moment_it_loses_nothing_and_keeps_nothing_twice() {
 }
 
 /// Starts the program with its store on a small disk; `None` where the system does not let tests mount one.
-fn start_on_small_disk(kernel: &Kernel, kilobytes: u32, more: &[&str]) -> Option<Child> {
+fn start_on_small_disk(kernel: &Kernel, kilobytes: u32, more: &[&str]) -> Option<Running> {
     fs::create_dir_all(kernel.store()).unwrap();
     let script = format!("mount -t tmpfs -o size={kilobytes}k none \"$0\" && exec \"$@\"");
     let sandbox = || {
@@ -199,19 +243,18 @@ fn start_on_small_disk(kernel: &Kernel, kilobytes: u32, more: &[&str]) -> Option
     }
     let program = command().get_program().to_owned();
     let mut command = sandbox();
-    command.arg(program).args(arguments(kernel)).args(more).stdin(Stdio::null());
-    command.env_remove("JOURNAL_STREAM").stdout(Stdio::null()).stderr(Stdio::piped());
-    Some(command.spawn().expect("it starts"))
+    command.arg(program).args(arguments(kernel)).args(more).env_remove("JOURNAL_STREAM");
+    Some(Running::of(&mut command))
 }
 
 /// The names of kept dumps on the disk of a process.
-fn on_disk(child: &Child, kernel: &Kernel) -> Vec<String> {
-    let store = format!("/proc/{}/root{}", child.id(), kernel.store().display());
+fn on_disk(running: &Running, kernel: &Kernel) -> Vec<String> {
+    let store = format!("/proc/{}/root{}", running.child.id(), kernel.store().display());
     let names = Folder::names_of(Path::new(&store)).into_iter();
     names.filter(|name| name.contains(".dump")).map(|name| format!("{store}/{name}")).collect()
 }
 
-/// The dumps that a file of the kernel still holds. The kernel cannot look into the disk, so it is asked here.
+/// The number of dumps that the kernel still holds. Its own check does not see a disk that only the program has mounted.
 fn held(kernel: &Kernel) -> usize {
     kernel.count(DumpState::Held)
 }
@@ -237,7 +280,7 @@ fn with_a_full_disk_dumps_stay_with_the_kernel_until_there_is_room() {
         });
         held(&kernel) == 0
     });
-    let errors = terminate(child);
+    let errors = child.terminate();
     assert!(errors.contains("it stays with the kernel"), "{errors}");
 }
 
@@ -250,7 +293,7 @@ fn with_a_full_disk_and_a_budget_the_oldest_dumps_make_room() {
         wait_for("it is kept", || held(&kernel) == 0);
     }
     assert!(!on_disk(&child, &kernel).is_empty(), "never the newest");
-    let errors = terminate(child);
+    let errors = child.terminate();
     assert!(errors.contains("to make room"), "{errors}");
 }
 
@@ -314,12 +357,12 @@ fn the_error_state_of_i915_is_kept_and_cleared_again_and_again() {
     let child = start(&kernel, &[]);
     let written = || fs::metadata(&error).unwrap().modified().unwrap();
     for state in &states {
-        frozen(&child, || fs::write(&error, state).unwrap());
+        frozen(&child.child, || fs::write(&error, state).unwrap());
         let made = written();
         wait_for("it is cleared", || written() != made);
-        frozen(&child, || fs::write(&error, none).unwrap());
+        frozen(&child.child, || fs::write(&error, none).unwrap());
     }
-    terminate(child);
+    child.terminate();
     let (mut dumps, others) = kept(&kernel.store());
     assert!(others.is_empty(), "{others:?}");
     let mut expected = states;
@@ -358,6 +401,16 @@ fn dumps_of_other_drivers_are_left_alone() {
     let kernel = Kernel::new(FOREVER);
     kernel.hang(0, b"ATH10K-FW-DUMP\0\0\x01\0");
     assert_eq!(once(&kernel, &[]).0, Some(0));
+    kernel.settle();
+    assert_eq!((kernel.count(DumpState::Held), kept(&kernel.store()).0.len()), (1, 0));
+}
+
+#[test]
+fn a_dump_that_is_too_large_stays_with_the_kernel_and_the_status_says_so() {
+    let kernel = Kernel::new(FOREVER);
+    kernel.hang(0, &dump(0, 5000));
+    let (code, _, errors) = once(&kernel, &["--max-size", "10K"]);
+    assert!(code == Some(3) && errors.contains("larger than --max-size"), "{code:?}: {errors}");
     kernel.settle();
     assert_eq!((kernel.count(DumpState::Held), kept(&kernel.store()).0.len()), (1, 0));
 }
@@ -413,13 +466,12 @@ fn what_a_killed_process_left_is_adopted_where_the_dump_is_gone() {
 #[test]
 fn one_process_has_a_store_and_the_journal_gets_levels() {
     let kernel = Kernel::new(FOREVER);
-    let mut first = command();
-    first.args(arguments(&kernel)).env("JOURNAL_STREAM", "8:1").stdin(Stdio::null()).stderr(Stdio::piped());
-    let first = first.spawn().expect("it starts");
+    let first = Running::of(command().args(arguments(&kernel)).env("JOURNAL_STREAM", "8:1"));
     wait_for("it has the folder", || kernel.store().join(".lock").exists());
     kernel.hang(0, &dump(0, 16));
     wait_for("it watches", || kernel.count(DumpState::Acknowledged) == 1);
     let (code, _, errors) = once(&kernel, &[]);
     assert!(code == Some(1) && errors.contains("another unwedge watch"), "{errors}");
-    assert!(terminate(first).lines().all(|line| line.starts_with('<')));
+    let errors = first.terminate();
+    assert!(!errors.is_empty() && errors.lines().all(|line| line.starts_with('<')), "{errors}");
 }

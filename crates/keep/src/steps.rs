@@ -16,7 +16,7 @@ pub const HEAD: usize = 16 << 10;
 
 /// A node, or a file, that a dump is read from.
 pub trait DumpNode: Read {
-    /// Tells whoever made the dump that it may be dropped. `head` is how it began; where a node can get another dump in place of this
+    /// Lets the kernel drop the dump. `head` is how it began; where a node can get another dump in place of this
     /// one, it is compared before.
     ///
     /// # Errors
@@ -81,12 +81,12 @@ pub enum HeadKind {
     Other,
 }
 
-/// Whether the kernel was told.
+/// Whether the kernel was asked to drop the dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Acknowledged {
-    /// It was.
+    /// The node was written to.
     Yes,
-    /// There is nobody to tell.
+    /// There is nothing to drop: the file is in a folder, or the dump has expired.
     NotNeeded,
 }
 
@@ -206,23 +206,29 @@ struct Contents {
 }
 
 fn read_failed(error: io::Error) -> KeepEnd {
-    // ENODEV, which no `ErrorKind` has: the node is there no more.
+    // ENODEV, for which there is no `ErrorKind`: the kernel has dropped the dump.
     let gone = error.raw_os_error() == Some(19) || error.kind() == ErrorKind::NotFound;
     if gone { KeepEnd::Gone } else { KeepEnd::Failed(KeepStep::Read, error) }
 }
 
 /// Reads until a buffer is full or the source ends.
 fn fill(source: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
+    let (filled, result) = fill_until_error(source, buffer);
+    result.map(|()| filled)
+}
+
+/// The same; what was read before an error counts.
+fn fill_until_error(source: &mut dyn Read, buffer: &mut [u8]) -> (usize, io::Result<()>) {
     let mut filled = 0;
     while filled < buffer.len() {
         match source.read(&mut buffer[filled..]) {
             Ok(0) => break,
             Ok(read) => filled += read,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
+            Err(error) => return (filled, Err(error)),
         }
     }
-    Ok(filled)
+    (filled, Ok(()))
 }
 
 /// Writes the head and the rest of a node to a file, and makes that safe.
@@ -302,8 +308,8 @@ fn same<D: Disk>(disk: &D, first: &str, second: &str) -> io::Result<bool> {
     }
 }
 
-/// Gives the incomplete file of a process that was killed a name, if it holds the start of a dump; else deletes it. For dumps that the
-/// kernel has dropped since: a part is better than nothing. The name that it got.
+/// Names the incomplete file that a killed process left, if it holds the start of a dump, and deletes it otherwise. For dumps that the
+/// kernel has dropped since, because a part is better than nothing. Returns the new name.
 ///
 /// # Errors
 /// When the file cannot be read, named or deleted.
@@ -316,8 +322,9 @@ pub fn adopt<D: Disk>(
     let mut file = disk.open(temporary)?;
     let mut block = vec![0; BLOCK];
     let (mut hash, mut bytes, mut is_dump) = (ContentHash::default(), 0, false);
-    // A stream that breaks off ends with an error; what came before it counts.
-    while let Ok(read) = fill_partly(&mut file, &mut block) {
+    loop {
+        // A compressed stream that breaks off ends with an error.
+        let (read, result) = fill_until_error(&mut file, &mut block);
         if bytes == 0 {
             is_dump = kind(&block[..read.min(HEAD)]) == HeadKind::Dump;
         }
@@ -326,6 +333,9 @@ pub fn adopt<D: Disk>(
         }
         hash.add(&block[..read]);
         bytes += read as u64;
+        if result.is_err() {
+            break;
+        }
     }
     drop(file);
     if bytes == 0 {
@@ -334,19 +344,4 @@ pub fn adopt<D: Disk>(
     }
     disk.sync(temporary)?;
     name(disk, temporary, hash.value(), naming).map(|(name, _)| Some(name))
-}
-
-/// Reads until a buffer is full or nothing more can be read; an error counts only if nothing was.
-fn fill_partly(source: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
-    let mut filled = 0;
-    while filled < buffer.len() {
-        match source.read(&mut buffer[filled..]) {
-            Ok(0) => break,
-            Ok(read) => filled += read,
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) if filled == 0 => return Err(error),
-            Err(_) => break,
-        }
-    }
-    Ok(filled)
 }

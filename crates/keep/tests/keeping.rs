@@ -1,4 +1,4 @@
-//! Dumps are kept on a disk that fails at every step in turn, under a kernel that checks what is safe when it is told to drop a dump.
+//! Dumps are kept on a disk that fails at every step in turn, under a kernel that checks, when a dump is acknowledged, that it is safe.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -165,7 +165,7 @@ fn kind(head: &[u8]) -> HeadKind {
     }
 }
 
-/// One attempt; how it ended, and whether the kernel was told.
+/// One attempt. Returns how it ended, and whether the dump was acknowledged.
 fn attempt(disk: &TestDisk, dump: &[u8], number: u64, fails: Option<(usize, i32)>) -> (KeepEnd, bool) {
     let mut node = TestNode { dump: dump.to_vec(), at: 0, disk: disk.clone(), acknowledged: false, fails };
     let lock = Mutex::new(());
@@ -180,7 +180,7 @@ fn attempt(disk: &TestDisk, dump: &[u8], number: u64, fails: Option<(usize, i32)
     (end, node.acknowledged)
 }
 
-/// The kept dumps, which are whole; nothing else is there.
+/// The contents of all files, which are kept dumps.
 fn kept(disk: &TestDisk) -> Vec<Vec<u8>> {
     let state = disk.0.borrow();
     let of_name = |(name, file): (&String, &StoredFile)| {
@@ -277,6 +277,20 @@ fn dumps_of_equal_contents_are_kept_once_and_others_never_take_their_place() {
         end => panic!("{end:?}"),
     });
     assert_eq!(ends.iter().filter(|known| **known).count(), 1, "{ends:?}");
+}
+
+/// What a burst costs is proportional to its dumps.
+#[test]
+fn steps_do_not_grow_with_the_number_of_kept_dumps() {
+    let disk = TestDisk::default();
+    let steps: Vec<usize> = (0..=20)
+        .map(|number| {
+            let before = steps_of(&disk);
+            assert!(attempt(&disk, &dump(number), number.into(), None).1);
+            steps_of(&disk) - before
+        })
+        .collect();
+    assert!(steps.iter().all(|count| *count == steps[0]), "{steps:?}");
 }
 
 #[test]

@@ -164,7 +164,8 @@ impl<'d> App<'d> {
         }
     }
 
-    fn place_of(view: View) -> usize {
+    /// The place of a view in `views`, which has the order of [`View::ALL`].
+    pub(crate) fn place_of(view: View) -> usize {
         View::ALL.iter().position(|of| *of == view).unwrap_or(0)
     }
 

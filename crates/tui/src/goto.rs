@@ -44,8 +44,7 @@ impl App<'_> {
     /// Folds or unfolds the selected line; `open`: only the one of the two.
     pub(crate) fn toggle(&mut self, open: Option<bool>) -> bool {
         let (view, height) = (self.view, self.height);
-        let at = View::ALL.iter().position(|of| *of == view).unwrap_or(0);
-        let Some(pane) = self.views[at].panes.last_mut() else { return false };
+        let Some(pane) = self.views[App::place_of(view)].panes.last_mut() else { return false };
         let changed = pane.lines.toggle(pane.cursor, open, &*self.document);
         pane.settle(height);
         changed

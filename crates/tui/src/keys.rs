@@ -140,8 +140,7 @@ impl App<'_> {
                 help.lines.search(&search, &*self.document)
             }
             None => {
-                let at = View::ALL.iter().position(|of| *of == self.view).unwrap_or(0);
-                let Some(pane) = self.views[at].panes.last_mut() else { return };
+                let Some(pane) = self.views[App::place_of(self.view)].panes.last_mut() else { return };
                 let search = Search { text: &text, from: pane.cursor, forward };
                 pane.lines.search(&search, &*self.document)
             }

@@ -6,6 +6,7 @@ use crate::decode::{MAX_RINGS, Stretch, stretches};
 use crate::intel::streams::Unpacked;
 use crate::intel::values::{ValueText, significant};
 use crate::intel::{IntelDump, memory_limit};
+use std::cell::RefCell;
 use std::io;
 use unwedge_base::{Dwords, Memory};
 use unwedge_capture::Dump;
@@ -23,6 +24,7 @@ use unwedge_stream::compare::RegisterFacts;
 use unwedge_stream::intel::commands::Decoder;
 use unwedge_stream::intel::registers::{IntelNames, MMIO, REGISTERS};
 use unwedge_stream::intel::steps::IntelSteps;
+use unwedge_stream::play::Submission;
 use unwedge_stream::query::{Column, Mistake, RegisterNames};
 use unwedge_stream::{Flow, PacketStep, Registers, Step, StepSink, StreamPos, amd as amd_stream};
 
@@ -328,6 +330,44 @@ impl IntelStreams<'_, '_> {
                 return;
             }
         }
+    }
+}
+
+/// Hands on a submit of a capture as the stream of a number; `None` where it cannot be walked.
+pub(crate) fn with_submission<R>(
+    submission: Submission<'_, '_>,
+    number: u32,
+    then: impl FnOnce(&Walkable<'_>) -> R,
+) -> Option<R> {
+    let walk = submission.open().ok()?;
+    let (gpu, memory, mark) = (walk.gpu, walk.memory, walk.mark());
+    let walk = RefCell::new(walk);
+    let events = &|sink: &mut dyn AdrenoSink| {
+        // A sink never walks.
+        if let Ok(mut walk) = walk.try_borrow_mut() {
+            walk.rewind(&mark);
+            walk.run(sink);
+        }
+    };
+    let steps = &|sink: &mut dyn StepSink| events(&mut AdrenoSteps::new(gpu, BorrowedSink(sink)));
+    Some(then(&Walkable {
+        number,
+        name: format!("submit {number}"),
+        engine: None,
+        memory,
+        decoder: PacketDecoder::Adreno(gpu),
+        // What is submitted is called by the kernel's ring.
+        base: 1,
+        walk: steps,
+        events: Some(events),
+    }))
+}
+
+struct BorrowedSink<'s>(&'s mut dyn StepSink);
+
+impl StepSink for BorrowedSink<'_> {
+    fn step(&mut self, registers: &Registers, step: &Step<'_>) -> Flow {
+        self.0.step(registers, step)
     }
 }
 

@@ -21,8 +21,8 @@ use unwedge_view::info::FileInfo;
 
 /// Bytes that are read at a time.
 const BLOCK: usize = 256 << 10;
-/// How often the browser is told of submits.
-const TELL: Duration = Duration::from_millis(100);
+/// How often submits are sent to the browser.
+const SEND: Duration = Duration::from_millis(100);
 
 /// Where the index is made from.
 enum IndexSource {
@@ -51,7 +51,7 @@ pub(super) fn browse(
             let folder = TemporaryFolder::new("tui").map_err(|(path, e)| Failure::Write(path, e))?;
             let path = folder.file("capture.rd");
             let unpacked = File::create(&path).map_err(|e| Failure::Write(path.display().to_string(), e))?;
-            // The file is gone with its last reader, however that ends.
+            // The folder is deleted here: the file has no name, and goes with its last descriptor.
             (
                 File::open(&path).map_err(failed)?,
                 File::open(&path).map_err(failed)?,
@@ -131,13 +131,13 @@ impl Indexing<'_> {
     }
 
     fn index(&self, source: &mut dyn Read) {
-        let (mut found, mut told) = (Vec::new(), Instant::now());
+        let (mut found, mut sent) = (Vec::new(), Instant::now());
         index(source, &mut |entry| {
             found.push(entry);
-            if told.elapsed() < TELL && found.len() > 1 {
+            if sent.elapsed() < SEND && found.len() > 1 {
                 return true;
             }
-            told = Instant::now();
+            sent = Instant::now();
             self.sender.send(CaptureIndex::Submits(std::mem::take(&mut found))).is_ok()
         });
         let _ = self.sender.send(CaptureIndex::Submits(found));
@@ -153,7 +153,7 @@ impl Indexing<'_> {
     }
 }
 
-/// A source that ends when the user leaves.
+/// A source that ends early when the user leaves the browser.
 struct Stoppable<'l, R> {
     from: R,
     leaving: &'l AtomicBool,

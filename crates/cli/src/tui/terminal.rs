@@ -83,7 +83,7 @@ fn turns(
             terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
             draw = true;
         } else if signals.continued() {
-            // It was stopped by a signal that cannot be caught.
+            // SIGSTOP stopped it, which cannot be caught.
             screen.again()?;
             terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
             draw = true;
@@ -159,7 +159,7 @@ impl Drop for Screen {
     }
 }
 
-/// Everything is undone, whatever was done. A terminal that is gone is no error.
+/// Undoes all that [`Screen::again`] does, even if only part of it was done. Errors are ignored: the terminal may be closed.
 fn restore(out: &mut Stdout) {
     let _ = execute!(out, DisableMouseCapture, LeaveAlternateScreen, Show);
     let _ = disable_raw_mode();

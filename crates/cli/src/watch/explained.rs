@@ -1,4 +1,5 @@
-//! Explains kept dumps, in a thread of its own: a dump that takes long holds back no other that is to be kept. Then starts the program of `--exec`.
+//! Explains kept dumps, and starts the program of `--exec`. In a thread of its own, so that an explanation which takes long does not
+//! delay the dumps that are to be kept.
 
 use super::store::Store;
 use super::{Journal, Level};
@@ -17,12 +18,12 @@ use unwedge_keep::{Disk, DumpStem, FileRole, KeptName};
 use unwedge_view::report::{self, ReportOptions};
 use unwedge_view::{around, batch};
 
-/// After this a dump that could not be explained, or whose reports could not be written, is tried again.
+/// Time until reports that could not be written are tried again.
 const PAUSE: Duration = Duration::from_secs(30);
 /// The signature of a dump that cannot be read.
 const UNREAD: &str = "unreadable";
 
-/// Who explains.
+/// The thread that explains.
 pub struct Explainer<'e> {
     pub args: &'e Watch,
     pub store: &'e Store,
@@ -57,7 +58,7 @@ impl Explainer<'_> {
                 tried = true;
                 match self.explain(&name, stem) {
                     Ok(()) => {}
-                    // The budget took it.
+                    // It was deleted to make room.
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                     Err(error) => {
                         failed.insert(stem, Instant::now());
@@ -96,7 +97,7 @@ impl Explainer<'_> {
             explained.unwrap_or_else(|_| Err("explaining it failed; please report this".to_owned()));
         let explanation = explained.unwrap_or_else(|error| {
             let mut json = Vec::new();
-            // Memory takes everything.
+            // Writing to memory does not fail.
             let _ = batch::json_unread(name, &error, &mut json);
             let text = format!("{error}\n").into_bytes();
             Explanation { signature: UNREAD.to_owned(), cause: error, text, json }
@@ -106,7 +107,7 @@ impl Explainer<'_> {
         self.store.write(&text, &explanation.text)?;
         self.store.write(&json, &explanation.json)?;
         if let Err(error) = self.store.rename(name, &dump) {
-            // Without a dump they are of no use.
+            // Reports without their dump would never be deleted.
             let _ = (self.store.delete(&text), self.store.delete(&json));
             return Err(error);
         }
@@ -125,10 +126,10 @@ impl Explainer<'_> {
         let mut report = around::explained(&dump, self.db, self.max_size);
         report.diagnostics.splice(0..0, files.unpacking());
         let (signature, cause) = (report.signature(), batch::headline(&report));
-        // Commands that it advises take the dump by the name that it gets.
+        // The commands that the report advises name the dump as it will be called.
         let [name, ..] = stem.explained(&signature, self.store.packing());
         let (mut text, mut json) = (Vec::new(), Vec::new());
-        // Memory takes everything.
+        // Writing to memory does not fail.
         let _ = report::text(&report, Some(&name), ReportOptions::default(), &mut text);
         let _ = report::json(&report, Some(&name), &mut json);
         Ok(Explanation { signature, cause, text, json })

@@ -1,8 +1,8 @@
 //! `unwedge watch`: keeps dumps as the kernel makes them, and explains them.
 //!
 //! Looks for new dumps at intervals. Sysfs does not report new files to inotify, uevents take a socket that the unit in `contrib/` does
-//! without, and dumps are there for minutes. Each node is read by a thread of its own: the kernel gives a dump of msm page by page,
-//! prints all that comes before at each of them, and takes minutes for some. Never: decisions, which are crate `keep`'s.
+//! without, and the kernel holds dumps for minutes. Each node is read by a thread of its own, because the kernel prints a dump of msm
+//! from its start for each page, which takes minutes for some. Never: decisions, which are crate `keep`'s.
 
 mod explained;
 mod places;
@@ -47,7 +47,7 @@ impl Journal {
         Journal { levels: std::env::var_os("JOURNAL_STREAM").is_some() }
     }
 
-    /// Writes one line. Nobody listening is no reason to fail.
+    /// Writes one line. Whether it can be written does not matter: dumps are kept even if standard error is closed.
     fn say(self, level: Level, message: &str) {
         let message = message.replace('\n', " ");
         let line = match self.levels {
@@ -107,7 +107,7 @@ impl Watcher<'_> {
                         seen = self.places.scan();
                     }
                     let due = table.take_due(&seen, Instant::now(), READERS.saturating_sub(table.busy()));
-                    more = due.len() + table.busy() >= READERS;
+                    more = table.busy() >= READERS;
                     for due in due {
                         let done = done.clone();
                         scope.spawn(move || {
@@ -133,7 +133,7 @@ impl Watcher<'_> {
         Ok(if lost && self.args.once { Outcome::Lost } else { Outcome::Complete })
     }
 
-    /// Waits for threads that end, and for the next look. Whether a dump was kept, and whether one was not.
+    /// Waits for threads that end, and for the next look. Returns whether a dump was kept, and whether one was lost or left.
     fn wait(
         &self,
         ends: &Receiver<NodeEnd>,
@@ -149,7 +149,8 @@ impl Watcher<'_> {
                 Ok((due, end)) => {
                     let attempt = self.ended(&due, &end);
                     kept |= matches!(end, KeepEnd::Kept { known: false, .. });
-                    failed |= attempt == Attempt::Failed;
+                    failed |=
+                        attempt == Attempt::Failed || matches!(end, KeepEnd::TooLarge(_) | KeepEnd::Gone);
                     // Where room was made, another attempt follows.
                     let over = attempt == Attempt::Failed || matches!(end, KeepEnd::Empty);
                     let attempt =
@@ -184,20 +185,19 @@ impl Watcher<'_> {
         keep(&mut node, self.store, &request)
     }
 
-    /// Reports how it ended. What is to become of the node.
+    /// Reports how it ended. Returns what is left to do with the node.
     fn ended(&self, due: &DueNode, end: &KeepEnd) -> Attempt {
         let (path, journal) = (due.node.path.display(), self.journal);
         match end {
             KeepEnd::Kept { name, bytes, head, known, acknowledged } => {
                 match known {
                     false => journal.say(Level::Notice, &format!("{path}: kept as {name}, {bytes} bytes")),
-                    true => journal.say(Level::Info, &format!("{path}: is kept already, as {name}")),
+                    true => journal.say(Level::Info, &format!("{path}: already kept as {name}")),
                 }
                 match acknowledged {
                     Ok(Acknowledged::Yes | Acknowledged::NotNeeded) => {}
                     Err(error) => {
-                        let message =
-                            format!("{path}: kept, but the kernel cannot be told to drop it: {error}");
+                        let message = format!("{path}: kept, but not dropped by the kernel: {error}");
                         journal.say(Level::Warning, &message);
                     }
                 }
@@ -231,7 +231,7 @@ impl Watcher<'_> {
         }
     }
 
-    /// Deletes what is over the budget; with a full disk, at least one dump. Whether something was deleted.
+    /// Deletes what is over the budget; with a full disk, at least one dump. Returns whether something was deleted.
     fn make_room(&self, full: bool) -> bool {
         let Ok(dumps) = self.store.kept() else { return false };
         let mut victims = self.budget.victims(&dumps, store::millis(SystemTime::now()));

@@ -1,5 +1,5 @@
-//! A kernel that makes dumps in a folder that stands for sysfs, by the rules of `drivers/base/devcoredump.c`: a device holds one dump at
-//! a time, a write to `data` drops it, and so does time. When it is told to drop a dump, it looks whether the dump is safe.
+//! A kernel that makes dumps in a folder in place of sysfs, by the rules of `drivers/base/devcoredump.c`: a device holds one dump at a
+//! time, which is dropped when `data` is written to, or after a time. On each write it checks that the dump has been kept.
 
 use super::program::Folder;
 use std::collections::BTreeMap;

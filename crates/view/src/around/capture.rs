@@ -4,14 +4,11 @@ use super::find::{Find, Target};
 use super::state::Describing;
 use super::{Found, Options, Place, Search, Surroundings, database};
 use crate::lines::{Lines, Start, end};
-use crate::streams::{PacketDecoder, RegisterSet, Walkable};
+use crate::streams::{PacketDecoder, RegisterSet, Walkable, with_submission};
 use crate::{CaptureStream, ViewError};
-use std::cell::RefCell;
 use std::io::Write;
 use unwedge_base::Diagnostic;
 use unwedge_hw::Db;
-use unwedge_stream::StepSink;
-use unwedge_stream::adreno::{AdrenoSink, AdrenoSteps};
 use unwedge_stream::play::{Consumer, Player, Submission, SubmitChoice};
 
 /// The packets around a place of a capture. Returns what was lost up to there. A failed write is for the owner of `out` to
@@ -72,49 +69,7 @@ struct Looker<'a, 'o> {
 impl<'d> Consumer<'d> for Looker<'_, '_> {
     fn submit(&mut self, submission: Submission<'_, 'd>) {
         let number = submission.submit.number;
-        let Ok(walk) = submission.open() else { return };
-        let (gpu, memory, mark) = (walk.gpu, walk.memory, walk.mark());
-        if let Some(iova) = self.target.address() {
-            self.search.near.see(memory, iova);
-        }
-        let walk = RefCell::new(walk);
-        let events = &|sink: &mut dyn AdrenoSink| {
-            // A sink never walks.
-            if let Ok(mut walk) = walk.try_borrow_mut() {
-                walk.rewind(&mark);
-                walk.run(sink);
-            }
-        };
-        let steps = &|sink: &mut dyn StepSink| events(&mut AdrenoSteps::new(gpu, SinkRef(sink)));
-        let stream = Walkable {
-            number,
-            name: format!("submit {number}"),
-            engine: None,
-            memory,
-            decoder: PacketDecoder::Adreno(gpu),
-            // What is submitted is called by the kernel's ring.
-            base: 1,
-            walk: steps,
-            events: Some(events),
-        };
-        let mut find = Find::new(&self.target, stream.base, 0, u64::MAX);
-        (stream.walk)(&mut find);
-        let (visit, visits) = find.finish();
-        self.search.work.add(find.work);
-        let Some(visit) = visit else { return };
-        let shown = Surroundings {
-            place: self.place,
-            caller: false,
-            found: Found { stream: number, visit, visits, also_in: Vec::new() },
-            suspect: None,
-            describing: Describing::new(RegisterSet::Adreno(gpu)),
-            options: self.options,
-        };
-        match self.options.json {
-            true => shown.json(&stream, self.lines),
-            false => shown.text(&stream, self.text),
-        }
-        self.found = true;
+        with_submission(submission, number, |stream| self.look(stream));
     }
 
     fn done(&self) -> bool {
@@ -122,15 +77,29 @@ impl<'d> Consumer<'d> for Looker<'_, '_> {
     }
 }
 
-/// A sink that is borrowed.
-struct SinkRef<'s>(&'s mut dyn StepSink);
-
-impl StepSink for SinkRef<'_> {
-    fn step(
-        &mut self,
-        regs: &unwedge_stream::Registers,
-        step: &unwedge_stream::Step<'_>,
-    ) -> unwedge_stream::Flow {
-        self.0.step(regs, step)
+impl Looker<'_, '_> {
+    fn look(&mut self, stream: &Walkable<'_>) {
+        let PacketDecoder::Adreno(gpu) = stream.decoder else { return };
+        if let Some(iova) = self.target.address() {
+            self.search.near.see(stream.memory, iova);
+        }
+        let mut find = Find::new(&self.target, stream.base, 0, u64::MAX);
+        stream.walk(&mut find);
+        let (visit, visits) = find.finish();
+        self.search.work.add(find.work);
+        let Some(visit) = visit else { return };
+        let shown = Surroundings {
+            place: self.place,
+            caller: false,
+            found: Found { stream: stream.number, visit, visits, also_in: Vec::new() },
+            suspect: None,
+            describing: Describing::new(RegisterSet::Adreno(gpu)),
+            options: self.options,
+        };
+        match self.options.json {
+            true => shown.json(stream, self.lines),
+            false => shown.text(stream, self.text),
+        }
+        self.found = true;
     }
 }

@@ -251,6 +251,16 @@ pub(crate) fn work_in(streams: &mut Streams<'_, '_>, number: u32, report: &Repor
     place_in(streams, &Target::of_work(None, number, report.hang.as_ref()))
 }
 
+/// The first packet of one stream that holds an address.
+pub(crate) fn address_in_stream(stream: &Walkable<'_>, iova: u64) -> Option<usize> {
+    visit_in(stream, &Target::of_address(iova, None), 0).map(|visit| visit.first)
+}
+
+/// The packet of one stream that starts a piece of work.
+pub(crate) fn work_in_stream(stream: &Walkable<'_>, number: u32) -> Option<usize> {
+    visit_in(stream, &Target::of_work(None, number, None), 0).map(|visit| visit.first)
+}
+
 fn place_in(streams: &mut Streams<'_, '_>, target: &Target) -> Option<PacketPlace> {
     locate(streams, target, 0).best.map(|found| (found.stream, (found.visit.first, found.visit.last)))
 }
@@ -357,12 +367,16 @@ fn locate_in(streams: &mut Streams<'_, '_>, target: &Target, number: u32, contex
         if stream.number != number {
             return true;
         }
-        let mut find = Find::new(target, stream.base, context, u64::MAX);
-        (stream.walk)(&mut find);
-        found = find.finish().0;
+        found = visit_in(stream, target, context);
         false
     });
     found
+}
+
+fn visit_in(stream: &Walkable<'_>, target: &Target, context: usize) -> Option<Visit> {
+    let mut find = Find::new(target, stream.base, context, u64::MAX);
+    stream.walk(&mut find);
+    find.finish().0
 }
 
 /// What is shown, and of which stream.

@@ -11,22 +11,20 @@ use super::{
     BufferContents, BufferEntry, CodeSet, Document, PageNode, RegisterGroup, Row, RowLook, ShaderEntry,
     StreamEntry, StreamPage,
 };
+use crate::around::{address_in_stream, work_in_stream};
 use crate::asm::shaders::ShaderSink;
 use crate::info::{FileContents, FileInfo};
 use crate::plural::counted;
 use crate::rd;
-use crate::streams::{PacketDecoder, Walkable};
+use crate::streams::{PacketDecoder, Walkable, with_submission};
 use crate::{Style, info};
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::{Cursor, Read, Seek, SeekFrom};
 use unwedge_base::{Diagnostic, Generation};
 use unwedge_capture::rd::{RdReader, RdSection, RdSectionKind, RdWriter};
 use unwedge_hw::Db;
 use unwedge_postmortem::ExcerptPacket;
-use unwedge_stream::adreno::{AdrenoSink, AdrenoSteps};
 use unwedge_stream::play::{Consumer, Player, Submission, SubmitChoice};
-use unwedge_stream::{Flow, Registers, Step, StepSink};
 
 /// Submits that are listed.
 const SUBMITS: usize = 1 << 18;
@@ -261,9 +259,7 @@ impl<'d> CaptureDocument<'d> {
     fn find_in(&mut self, number: u32, iova: u64) -> Option<usize> {
         let mut found = None;
         self.submit_with(number, &mut |stream| {
-            let mut sink = AddressSink { iova, packets: 0, found: None };
-            stream.walk(&mut sink);
-            found = sink.found;
+            found = address_in_stream(stream, iova);
         });
         found
     }
@@ -284,81 +280,11 @@ struct SubmitOpener<'t> {
 impl<'d> Consumer<'d> for SubmitOpener<'_> {
     fn submit(&mut self, submission: Submission<'_, 'd>) {
         self.done = true;
-        let Ok(walk) = submission.open() else { return };
-        let (gpu, memory, mark) = (walk.gpu, walk.memory, walk.mark());
-        let walk = RefCell::new(walk);
-        let events = &|sink: &mut dyn AdrenoSink| {
-            // A sink never walks.
-            if let Ok(mut walk) = walk.try_borrow_mut() {
-                walk.rewind(&mark);
-                walk.run(sink);
-            }
-        };
-        let steps = &|sink: &mut dyn StepSink| events(&mut AdrenoSteps::new(gpu, BorrowedSink(sink)));
-        (self.then)(&Walkable {
-            number: self.number,
-            name: format!("submit {}", self.number),
-            engine: None,
-            memory,
-            decoder: PacketDecoder::Adreno(gpu),
-            // What is submitted is called by the kernel's ring.
-            base: 1,
-            walk: steps,
-            events: Some(events),
-        });
+        with_submission(submission, self.number, |stream| (self.then)(stream));
     }
 
     fn done(&self) -> bool {
         self.done
-    }
-}
-
-struct BorrowedSink<'s>(&'s mut dyn StepSink);
-
-impl StepSink for BorrowedSink<'_> {
-    fn step(&mut self, registers: &Registers, step: &Step<'_>) -> Flow {
-        self.0.step(registers, step)
-    }
-}
-
-/// Finds the packet that has an address.
-struct AddressSink {
-    iova: u64,
-    packets: usize,
-    found: Option<usize>,
-}
-
-impl StepSink for AddressSink {
-    fn step(&mut self, _: &Registers, step: &Step<'_>) -> Flow {
-        if let Some((place, dwords)) = crate::around::unit(step) {
-            self.packets = self.packets.saturating_add(1);
-            let inside = place.iova.is_some_and(|start| {
-                self.iova.checked_sub(start).is_some_and(|bytes| bytes / 4 < dwords as u64)
-            });
-            if inside {
-                self.found.get_or_insert(self.packets);
-            }
-        }
-        if self.found.is_some() { Flow::Skip } else { Flow::Continue }
-    }
-}
-
-/// Finds the packet that starts a piece of work.
-struct WorkSink {
-    number: u32,
-    packets: usize,
-    found: Option<usize>,
-}
-
-impl StepSink for WorkSink {
-    fn step(&mut self, _: &Registers, step: &Step<'_>) -> Flow {
-        self.packets = self.packets.saturating_add(usize::from(crate::around::unit(step).is_some()));
-        if let Step::Work(work) = step
-            && work.number == self.number
-        {
-            self.found.get_or_insert(self.packets);
-        }
-        if self.found.is_some() { Flow::Skip } else { Flow::Continue }
     }
 }
 
@@ -462,9 +388,7 @@ impl Document for CaptureDocument<'_> {
         let work = *self.work.iter().find(has)?;
         let mut found = None;
         self.submit_with(work.number, &mut |stream| {
-            let mut sink = WorkSink { number: number.saturating_sub(work.first), packets: 0, found: None };
-            stream.walk(&mut sink);
-            found = sink.found;
+            found = work_in_stream(stream, number.saturating_sub(work.first));
         });
         Some((work.number, found?))
     }

@@ -2,6 +2,7 @@
 
 use super::{CodeSet, Row, RowLook};
 use std::fmt::Write as _;
+use unwedge_hw::adreno::format::f16_to_f32;
 
 /// Bytes of a line of hexadecimal.
 const LINE: u64 = 16;
@@ -132,9 +133,9 @@ impl BufferContents {
                 let float = |value| format!("{:>13}", short(f64::from(f32::from_bits(value as u32))));
                 self.numbers(&mut text, at, 4, float);
             }
-            BufferFormat::Halves => {
-                self.numbers(&mut text, at, 2, |value| format!("{:>8}", short(half(value as u16))))
-            }
+            BufferFormat::Halves => self.numbers(&mut text, at, 2, |value| {
+                format!("{:>8}", short(f64::from(f16_to_f32(value as u16))))
+            }),
             BufferFormat::Text => {
                 text.push(' ');
                 text.extend((0..bytes).filter_map(|i| self.byte(at + i)).map(printable));
@@ -163,7 +164,7 @@ impl BufferContents {
         let most = super::code::CODE_BYTES / 4;
         let mut words: Vec<u32> =
             self.words.get(first..).unwrap_or_default().iter().take(most).copied().collect();
-        // One instruction's worth of the zeros that are not kept.
+        // Zeros at the end are not stored; four of them complete the last instruction.
         let zeros = (known - first).min(words.len().saturating_add(4)).min(most);
         words.resize(zeros.max(words.len()), 0);
         set.rows(&words, self.iova.saturating_add(4 * first as u64))
@@ -185,18 +186,6 @@ fn short(value: f64) -> String {
         return text.trim_end_matches('0').trim_end_matches('.').to_owned();
     }
     format!("{value:.4e}")
-}
-
-/// A float of 16 bits.
-fn half(bits: u16) -> f64 {
-    let (sign, exponent, fraction) = (bits >> 15, bits >> 10 & 0x1f, f64::from(bits & 0x3ff));
-    let magnitude = match exponent {
-        0 => fraction * 2_f64.powi(-24),
-        0x1f if fraction == 0.0 => f64::INFINITY,
-        0x1f => f64::NAN,
-        _ => (1.0 + fraction / 1024.0) * 2_f64.powi(i32::from(exponent) - 15),
-    };
-    if sign == 0 { magnitude } else { -magnitude }
 }
 
 #[cfg(test)]
@@ -229,9 +218,11 @@ mod tests {
 
     #[test]
     fn halves() {
-        let values: Vec<f64> = [0x3c00, 0xc000, 0x0001, 0x7bff].into_iter().map(half).collect();
-        assert_eq!(values, [1.0, -2.0, 2_f64.powi(-24), 65504.0]);
-        assert!(half(0x7c01).is_nan() && half(0xfc00) == f64::NEG_INFINITY);
+        let contents =
+            BufferContents { iova: 0, size: 12, words: vec![0xc000_3c00, 0x7bff_0001, 0xfc00_7c01] };
+        let line = contents.line(&BufferFormat::Halves, 0);
+        let values: Vec<&str> = line.split_whitespace().skip(1).collect();
+        assert_eq!(values, ["1", "-2", "5.9605e-8", "65504", "NaN", "-inf"]);
     }
 
     #[test]

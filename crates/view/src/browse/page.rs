@@ -28,7 +28,7 @@ const WORDS_OF_PACKET: usize = 1 << 10;
 /// Dwords shown of a payload whose layout is not known.
 const UNNAMED: usize = 8;
 /// Dwords shown after those that have names: what a packet writes to memory.
-const BEHIND: usize = 4;
+const AFTER_NAMED: usize = 4;
 /// Register writes of one packet that are kept.
 const WRITES_OF_PACKET: usize = 256;
 
@@ -245,7 +245,7 @@ impl StreamPage {
             (None, _) => (0, UNNAMED),
             // Dword 0 is the header, and a named value may have 64 bits.
             (Some((dword, value)), PageDecoder::Adreno(_)) => {
-                (dword.saturating_add(u64::from(value > u64::from(u32::MAX))), BEHIND)
+                (dword.saturating_add(u64::from(value > u64::from(u32::MAX))), AFTER_NAMED)
             }
             (Some(_), _) => return Vec::new(),
         };
@@ -259,7 +259,7 @@ impl StreamPage {
         (0..).zip(words).map(value).collect()
     }
 
-    /// The node of a packet: of those that are on the page the one of the highest number that is not higher.
+    /// The node of a packet; where it is not on the page, of the last packet before it.
     pub fn node_of(&self, packet: usize) -> Option<usize> {
         let is_later = |node: &PageNode| node.packet > packet;
         let before = self.nodes.partition_point(|node| !is_later(node));
@@ -324,7 +324,7 @@ impl PageBuilder<'_> {
         number
     }
 
-    /// The packets are past the start of the page, and there is room.
+    /// The packet is on the page.
     fn is_on_page(&self) -> bool {
         self.packets >= self.page.first && self.page.next.is_none()
     }
@@ -471,7 +471,7 @@ impl PageBuilder<'_> {
         if node.writes.1 == 0 {
             node.writes.0 = at;
         }
-        // What a packet writes after the state that it loads is apart from what it wrote before.
+        // The writes of a packet are one range: those after state that it loads are only counted.
         if node.writes.1 as usize >= WRITES_OF_PACKET || node.writes.0 + node.writes.1 != at {
             node.more = node.more.saturating_add(1);
             return;

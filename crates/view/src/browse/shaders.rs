@@ -146,7 +146,7 @@ pub(super) fn of_intel(dump: IntelDump<'_, '_>, limit: usize) -> Vec<ListedShade
     let Some(mut unpacked) = Unpacked::of(dump, limit) else { return Vec::new() };
     let mut kernels = IntelKernels { found: BTreeMap::new(), left: KERNELS };
     for engine in 0..dump.engines().len() {
-        // The visitor fails never.
+        // The visitor never fails.
         let _ = unpacked.each(engine, &mut |stream| {
             let mut walk = ReferenceWalk::new(stream.decoder.gpu, stream.spaces);
             for event in stream.events() {
