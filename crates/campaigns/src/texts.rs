@@ -14,7 +14,7 @@ pub fn assemble(text: &str, limit: u64) -> Option<usize> {
     let module = match text::read(text, &db, limit) {
         Ok(module) => module,
         Err(errors) => {
-            assert!(!errors.is_empty() && errors.iter().all(|error| error.column > 0), "{errors:?}");
+            assert!(!errors.is_empty() && errors.iter().all(|error| error.at.column > 0), "{errors:?}");
             errors.iter().for_each(|error| drop(error.to_string()));
             return None;
         }

@@ -1,8 +1,9 @@
-//! Values: typed value → bits, the way back from what [`ValueType::decode`] gives.
+//! Values: typed value → bits, the way back from what [`ValueType::decode`] gives; and packets: name → opcode.
 //!
 //! Never: rounding that the caller does not see. What does not fit is `None`, except that a number with a fraction becomes the
 //! nearest one that its type has.
 
+use crate::Gpu;
 use crate::types::{NumericValue, ValueType, Variants};
 
 /// A field of a bitset that exists for what is selected.
@@ -14,6 +15,13 @@ pub struct SelectedField<'d> {
     pub ty: ValueType<'d>,
     /// The database has no meaning for it: shown only when it is set.
     pub unknown: bool,
+}
+
+impl Gpu<'_> {
+    /// The way back from [`packet_name`](Gpu::packet_name): the first opcode with a name.
+    pub fn packet_opcode(self, name: &str) -> Option<u8> {
+        (0..=0x7f).find(|&opcode| self.packet_name(opcode) == Some(name))
+    }
 }
 
 impl<'d> ValueType<'d> {

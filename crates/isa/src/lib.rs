@@ -7,5 +7,8 @@ pub mod amdgcn;
 pub mod eu;
 pub mod ir2;
 pub mod ir3;
+mod source_position;
 pub mod table;
 pub mod tables;
+
+pub use source_position::SourcePosition;

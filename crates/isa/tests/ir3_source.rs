@@ -148,7 +148,7 @@ fn errors_stand_where_the_text_stops_to_fit() {
         let (_, errors) = Assembler::new(630).assemble("", source);
         let [error] = &errors[..] else { panic!("{source}: {errors:?}") };
         assert!(error.to_string().contains(part), "{error}\nshould have {part}");
-        assert_eq!(error.column, column, "{error}");
+        assert_eq!(error.at.column, column, "{error}");
     }
 }
 

@@ -27,8 +27,9 @@ pub(crate) fn run(command: &Ir3Command, global: &Global) -> Result<Outcome, Fail
         Ir3Command::Asm(args) if args.hex => {
             let mut assembler = Assembler::new(args.r#gen);
             batch(&args.file, global, &mut |line, reply| {
-                let word =
-                    assembler.instruction(line).map_err(|e| format!("column {}: {}", e.column, e.problem))?;
+                let word = assembler
+                    .instruction(line)
+                    .map_err(|e| format!("column {}: {}", e.at.column, e.problem))?;
                 let digit = |shift: u32| b"0123456789abcdef"[(word >> shift) as usize & 15];
                 reply.extend((0..16).rev().map(|at| digit(4 * at)));
                 Ok(())

@@ -2,19 +2,13 @@
 
 use std::fmt;
 use thiserror::Error;
-
-/// Source shown of a long line, in characters.
-const LONGEST_SOURCE: usize = 240;
+use unwedge_isa::SourcePosition;
 
 /// An error of a text. Its display has the position, what was expected, the source line and a mark under it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextError {
-    /// Line, from 1.
-    pub line: usize,
-    /// Column in characters, from 1.
-    pub column: usize,
-    /// The source line; of a very long one only its beginning.
-    pub source: String,
+    /// Where it is.
+    pub at: SourcePosition,
     /// What is wrong.
     pub problem: TextProblem,
 }
@@ -70,7 +64,7 @@ pub enum TextProblem {
     #[error("{0:#x} does not fit {1}")]
     DoesNotFit(u64, String),
     /// A packet that the GPU's generation does not have, or that is too long.
-    #[error("there is no such packet on this GPU, or not with {0} dwords")]
+    #[error("this GPU has no such packet with a payload of {0} dwords")]
     NoSuchPacket(usize),
     /// Registers and packets have no names before the GPU is known.
     #[error("the GPU is not known here: a section `chip_id` or `gpu_id` comes before buffers")]
@@ -91,8 +85,8 @@ pub enum TextProblem {
     /// Two blocks at one address.
     #[error("`{0}` begins at the same address")]
     SameAddress(String),
-    /// There is no room for what grew.
-    #[error("{needed:#x} bytes have grown out of their buffers, and there is room for {room:#x}")]
+    /// The free addresses do not suffice for blocks that have outgrown their buffers.
+    #[error("blocks that have outgrown their buffers need {needed:#x} bytes, and {room:#x} are free")]
     NoRoom {
         /// Bytes to be placed.
         needed: u64,
@@ -105,6 +99,18 @@ pub enum TextProblem {
     /// So many errors came before that the rest of the text was not read.
     #[error("too many errors, the rest of the text was not read")]
     TooMany,
+}
+
+impl TextProblem {
+    /// `name` is not one of `names`, which are `of`.
+    pub(super) fn unknown<'n>(
+        of: impl Into<String>,
+        name: &str,
+        names: impl IntoIterator<Item = &'n str>,
+    ) -> TextProblem {
+        let near = unwedge_hw::near(names, name).into_iter().map(str::to_owned).collect();
+        TextProblem::UnknownName { name: name.to_owned(), of: of.into(), near }
+    }
 }
 
 fn meant(near: &[String]) -> String {
@@ -120,9 +126,7 @@ fn meant(near: &[String]) -> String {
 impl TextError {
     /// An error at a byte of `source`, the line's text.
     pub(super) fn new(line: usize, byte: usize, source: &str, problem: TextProblem) -> TextError {
-        let column = source.char_indices().take_while(|&(at, _)| at < byte).count() + 1;
-        let source = source.trim_end().chars().take(LONGEST_SOURCE).collect();
-        TextError { line, column, source, problem }
+        TextError { at: SourcePosition::at(line, byte, source), problem }
     }
 
     /// With the name of the file, as compilers write it.
@@ -133,17 +137,8 @@ impl TextError {
 
 impl fmt::Display for TextError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}:{}: {}", self.line, self.column, self.problem)?;
-        writeln!(f, "  {}", self.source)?;
-        // Tabs keep their width under tabs.
-        let lead: String = self
-            .source
-            .chars()
-            .chain(std::iter::repeat(' '))
-            .take(self.column.saturating_sub(1).min(LONGEST_SOURCE))
-            .map(|c| if c == '\t' { '\t' } else { ' ' })
-            .collect();
-        write!(f, "  {lead}^")
+        writeln!(f, "{}:{}: {}", self.at.line, self.at.column, self.problem)?;
+        self.at.fmt(f)
     }
 }
 

@@ -14,7 +14,7 @@ use std::ops::Range;
 use unwedge_capture::rd::{MemoryRange, RdSectionKind, RdWriteError, RdWriter};
 
 /// Bytes of a page.
-pub(super) const PAGE: u64 = 4096;
+const PAGE: u64 = 4096;
 /// Blocks that move keep the alignment they had, between these.
 const ALIGNMENT: Range<u64> = 256..PAGE;
 
@@ -112,8 +112,7 @@ impl Linker<'_> {
         let label = bits.term.label();
         let Some(target) = self.module.labels.get(label).map(|label| label.target) else {
             let names = self.module.labels.keys().map(String::as_str);
-            let near = unwedge_hw::near(names, label).into_iter().map(str::to_owned).collect();
-            return fail(TextProblem::UnknownName { name: label.to_owned(), of: "a label".to_owned(), near });
+            return fail(TextProblem::unknown("a label", label, names));
         };
         let (address, size) = match target {
             LabelTarget::Buffer(iova, length) => (iova, length),

@@ -15,7 +15,8 @@ use super::read_packet::{OpenPacket, PacketStart};
 use super::value;
 use unwedge_base::Span;
 use unwedge_capture::rd::{RdSection, RdSectionKind};
-use unwedge_hw::{Db, Variants, near};
+use unwedge_hw::{Db, Variants};
+use unwedge_isa::SourcePosition;
 use unwedge_isa::ir3::asm::Assembler;
 use unwedge_stream::adreno::{AdrenoOp, operations};
 
@@ -235,7 +236,7 @@ impl<'d> TextReader<'d> {
                     Some(kind) => kind,
                     None => {
                         let names = RdSectionKind::NAMED.iter().map(|kind| kind.name());
-                        return start.fail(unknown("a kind of section", name, near(names, name)));
+                        return start.fail(TextProblem::unknown("a kind of section", name, names));
                     }
                 }
             }
@@ -365,9 +366,7 @@ impl<'d> TextReader<'d> {
         let assembler = self.assembler.get_or_insert_with(|| Assembler::new(gpu.shader));
         let (program, errors) = assembler.assemble("", text);
         let errors = errors.into_iter().map(|error| TextError {
-            line: first + error.line - 1,
-            column: error.column,
-            source: error.source,
+            at: SourcePosition { line: first + error.at.line - 1, ..error.at },
             problem: TextProblem::Assembly(error.problem.to_string()),
         });
         self.errors.extend(errors.take(MOST_ERRORS));
@@ -616,10 +615,4 @@ impl<'d> TextReader<'d> {
 fn is_end(line: &str) -> bool {
     let mut cursor = Cursor::new(line);
     cursor.take("}") && cursor.is_end()
-}
-
-/// `name` is not one.
-pub(super) fn unknown(of: &str, name: &str, near: Vec<&str>) -> TextProblem {
-    let near = near.into_iter().map(str::to_owned).collect();
-    TextProblem::UnknownName { name: name.to_owned(), of: of.to_owned(), near }
 }

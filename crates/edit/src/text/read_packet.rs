@@ -4,10 +4,9 @@ use super::cursor::{Cursor, Failure, expected};
 use super::error::TextProblem;
 use super::expr::Value;
 use super::module::SourceLine;
-use super::packet::{PADDING, PacketWords, is_position, layout, opcode_of, operands, pairs_from};
-use super::read::unknown;
+use super::packet::{PADDING, PacketWords, is_position, layout, operands, pairs_from};
 use super::value;
-use unwedge_hw::{Gpu, Reg, RegSpace, Variants, near};
+use unwedge_hw::{Gpu, Reg, RegSpace, Variants};
 use unwedge_stream::adreno::AdrenoOp;
 use unwedge_stream::adreno::header::AdrenoPacketHeader;
 
@@ -65,11 +64,11 @@ fn opcode(gpu: Gpu<'_>, cursor: &mut Cursor<'_>) -> Result<u8, Failure> {
         };
     }
     let name = cursor.take_name().unwrap_or_default();
-    opcode_of(gpu, name).map_or_else(
+    gpu.packet_opcode(name).map_or_else(
         || {
             let names = (0..=u8::MAX).filter_map(|opcode| gpu.packet_name(opcode));
             let of = format!("a packet of {}", gpu.generation());
-            start.fail(unknown(&of, name, near(names, name)))
+            start.fail(TextProblem::unknown(of, name, names))
         },
         Ok,
     )
@@ -87,7 +86,7 @@ fn register<'d>(gpu: Gpu<'d>, cursor: &mut Cursor<'_>) -> Result<(u32, Option<Re
         None => {
             let names = gpu.space(RegSpace::Gpu).iter().map(Reg::name);
             let of = format!("a register of {}", gpu.generation());
-            start.fail(unknown(&of, name, near(names, name)))
+            start.fail(TextProblem::unknown(of, name, names))
         }
     }
 }

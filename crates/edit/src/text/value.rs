@@ -7,7 +7,7 @@ use super::cursor::{Cursor, Failure, expected, is_plain};
 use super::error::TextProblem;
 use super::expr::{TermBits, Value};
 use std::fmt::Write;
-use unwedge_hw::{DecodedValue, NumericValue, ValueType, Variants, near};
+use unwedge_hw::{DecodedValue, NumericValue, ValueType, Variants};
 
 /// Bits of a value that are written as an expression instead of a number.
 #[derive(Clone, Debug)]
@@ -297,10 +297,8 @@ fn leaf<'t>(ty: ValueType<'_>, cursor: &mut Cursor<'t>, start: &Cursor<'t>) -> R
         (Some(names), Some(name)) => match names.value_of(name) {
             Some(value) => ty.place(value).map_or_else(|| start.fail(too_large(value, ty)), Ok),
             None => {
-                let near =
-                    near(names.iter().map(|(name, _)| name), name).iter().map(|&n| n.to_owned()).collect();
                 let of = format!("a value of {}", names.name());
-                start.fail(TextProblem::UnknownName { name: name.to_owned(), of, near })
+                start.fail(TextProblem::unknown(of, name, names.iter().map(|(name, _)| name)))
             }
         },
         _ => start.fail(expected(of_type(ty))),
@@ -341,10 +339,8 @@ fn fields(
         let start = *cursor;
         let Some(name) = cursor.take_register() else { return start.fail(expected("a field, or `}`")) };
         let Some(field) = field_named(ty, name, selected) else {
-            let names = ty.fields().map(|(name, _)| name);
-            let near = near(names, name).iter().map(|&n| n.to_owned()).collect();
             let of = format!("a field of {}", ty.name());
-            return start.fail(TextProblem::UnknownName { name: name.to_owned(), of, near });
+            return start.fail(TextProblem::unknown(of, name, ty.fields().map(|(name, _)| name)));
         };
         if written & field.mask() != 0 {
             return start.fail(expected("every field once"));

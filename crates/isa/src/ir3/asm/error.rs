@@ -1,19 +1,16 @@
 //! What is wrong with a source text, and where.
 
+use crate::SourcePosition;
 use std::fmt;
 use thiserror::Error;
 
-/// An error of an assembly text. Its display has the place, what was expected, the source line and a mark under it.
+/// An error of an assembly text. Its display has the position, what was expected, the source line and a mark under it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AsmError {
     /// The file's name as the caller gave it.
     pub file: String,
-    /// Line, from 1.
-    pub line: usize,
-    /// Column in characters, from 1.
-    pub column: usize,
-    /// The source line; of a very long one only its beginning.
-    pub source: String,
+    /// Where it is.
+    pub at: SourcePosition,
     /// What is wrong.
     pub problem: AsmProblem,
 }
@@ -62,31 +59,17 @@ fn list(expected: &[String]) -> String {
     }
 }
 
-/// Source shown of a long line, in characters.
-const LONGEST_SOURCE: usize = 240;
-
 impl AsmError {
     /// An error at a byte of `source`, the line's text.
     pub(super) fn new(file: &str, line: usize, byte: usize, source: &str, problem: AsmProblem) -> AsmError {
-        let column = source.char_indices().take_while(|&(at, _)| at < byte).count() + 1;
-        let source = source.trim_end().chars().take(LONGEST_SOURCE).collect();
-        AsmError { file: file.to_string(), line, column, source, problem }
+        AsmError { file: file.to_string(), at: SourcePosition::at(line, byte, source), problem }
     }
 }
 
 impl fmt::Display for AsmError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}:{}:{}: {}", self.file, self.line, self.column, self.problem)?;
-        writeln!(f, "  {}", self.source)?;
-        // Tabs keep their width under tabs.
-        let lead: String = self
-            .source
-            .chars()
-            .chain(std::iter::repeat(' '))
-            .take(self.column.saturating_sub(1).min(LONGEST_SOURCE))
-            .map(|c| if c == '\t' { '\t' } else { ' ' })
-            .collect();
-        write!(f, "  {lead}^")
+        writeln!(f, "{}:{}:{}: {}", self.file, self.at.line, self.at.column, self.problem)?;
+        self.at.fmt(f)
     }
 }
 
@@ -101,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_mark_stands_under_the_place() {
+    fn the_mark_is_under_the_error() {
         let problem = AsmProblem::Expected(vec!["`,`".to_string(), "a number".to_string()]);
         let error = AsmError::new("a.asm", 3, 9, "\tadd.f r0.x r1.x", problem);
         assert_eq!(

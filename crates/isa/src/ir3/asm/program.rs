@@ -171,7 +171,7 @@ impl Assembler {
             };
             errors.push(AsmError::new(file, line, byte, source, problem));
         }
-        errors.sort_by_key(|error| (error.line, error.column));
+        errors.sort_by_key(|error| (error.at.line, error.at.column));
         (program, errors)
     }
 
