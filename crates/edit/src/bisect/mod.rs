@@ -1,7 +1,7 @@
 //! Bisection: the draw, packet, register or instruction that makes a capture bad.
 //!
-//! A trial is the capture with only the first so many draws, packets or instructions, or with only the first so many registers stomped. What
-//! a trial shows, somebody else says: see [`BisectSearch`]. Never: executes, or keeps a record in a file.
+//! A trial is the capture with only the first so many draws, packets or instructions, or with only the first so many registers stomped. The
+//! caller judges trials: see [`BisectSearch`]. Never: executes, or keeps a record in a file.
 
 mod search;
 

@@ -12,7 +12,7 @@ pub enum TrialVerdict {
     Good,
     /// It shows.
     Bad,
-    /// That cannot be told.
+    /// The trial could not be judged.
     Skip,
 }
 
@@ -79,7 +79,7 @@ pub enum RecordError {
     #[error("line {0} is not of the record of a search")]
     Malformed(usize),
     /// It is of another capture or question.
-    #[error("the record is of another capture or another search; remove it to begin anew")]
+    #[error("the record is of another capture or another search; remove it to start over")]
     Other,
 }
 

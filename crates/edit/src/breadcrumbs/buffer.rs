@@ -1,5 +1,4 @@
-//! The buffer of an instrumented capture through which GPU and CPU meet. It begins with words that no other buffer begins with, so that whoever replays
-//! the capture finds it.
+//! The buffer in which the GPU writes breadcrumbs and the CPU acknowledges them. It begins with a magic number, by which a replay finds it.
 
 use unwedge_base::Memory;
 

@@ -74,7 +74,7 @@ impl BreadcrumbTarget {
 pub struct Arrival {
     /// A datagram is sent.
     pub sent: bool,
-    /// Somebody is asked before the GPU goes on.
+    /// The user is asked before the GPU continues.
     pub stops: bool,
 }
 

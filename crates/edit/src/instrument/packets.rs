@@ -9,7 +9,7 @@ const MAX_RUN: usize = 0x7f;
 
 /// A packet by its name; `None` on a generation that does not have it.
 pub(crate) fn operation(gpu: Gpu<'_>, name: &str, payload: &[u32]) -> Option<Vec<u32>> {
-    let opcode = (0..=0x7f).find(|&opcode| gpu.packet_name(opcode) == Some(name))?;
+    let opcode = gpu.packet_opcode(name)?;
     let count = u32::try_from(payload.len()).ok()?;
     let header = AdrenoPacketHeader::Operation { opcode, count }.encode(gpu.generation())?;
     Some([&[header], payload].concat())

@@ -37,14 +37,7 @@ fn cache_units(generation: Generation) -> u32 {
 
 /// The number by which the assembler knows a generation.
 pub(crate) fn gpu_id(generation: Generation) -> u32 {
-    match generation {
-        Generation::A2xx => 200,
-        Generation::A3xx => 300,
-        Generation::A4xx => 400,
-        Generation::A5xx => 500,
-        Generation::A6xx => 600,
-        Generation::A7xx => 700,
-    }
+    100 * generation as u32
 }
 
 /// By stage, the first register of the shader's address, and that of its length.

@@ -17,6 +17,7 @@ mod space;
 mod tail;
 
 pub use layout::nop;
+pub(crate) use references::{condition, streams};
 pub use segments::{StreamRange, WalkedSubmit};
 pub use space::AddressSpace;
 
@@ -170,6 +171,41 @@ pub trait StreamEditor {
 
     /// All packets of a set have been edited; what is watched next is of another.
     fn end_set(&mut self) {}
+}
+
+/// Two editors at once: what the inner one inserts is next to the packet, what the outer one inserts around that. The inner one says
+/// what becomes of the packet itself.
+pub struct NestedEditors<'e> {
+    /// Asked first.
+    pub outer: &'e mut dyn StreamEditor,
+    /// Asked second.
+    pub inner: &'e mut dyn StreamEditor,
+}
+
+impl StreamEditor for NestedEditors<'_> {
+    fn watch(&mut self, gpu: Gpu<'_>, submit: u32, state: &AdrenoState, event: &AdrenoEvent<'_>) {
+        self.outer.watch(gpu, submit, state, event);
+        self.inner.watch(gpu, submit, state, event);
+    }
+
+    fn begin_set(&mut self, set: &mut SetEdit<'_>) -> Result<(), RewriteError> {
+        self.outer.begin_set(set)?;
+        self.inner.begin_set(set)
+    }
+
+    fn edit(&mut self, packet: &StreamPacket<'_>) -> PacketEdit {
+        let (outer, inner) = (self.outer.edit(packet), self.inner.edit(packet));
+        PacketEdit {
+            before: [outer.before, inner.before].concat(),
+            packet: if inner.packet == PacketChange::Keep { outer.packet } else { inner.packet },
+            after: [inner.after, outer.after].concat(),
+        }
+    }
+
+    fn end_set(&mut self) {
+        self.outer.end_set();
+        self.inner.end_set();
+    }
 }
 
 /// A set of buffers and its submits, before their packets are edited.

@@ -68,70 +68,83 @@ pub(super) fn put_table(op: AdrenoOp, payload: &mut [u32], iova: u64, stride: u3
     }
 }
 
+/// A stream that a packet leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StreamReference {
+    /// Address of its first dword.
+    pub(crate) iova: u64,
+    /// Its dwords, as the packet has them.
+    pub(crate) dwords: u64,
+    /// Which dword of the payload has the address, or its lower half.
+    pub(crate) address_at: usize,
+    /// Which one has the dwords, in these bits.
+    pub(crate) size_at: usize,
+    size_bits: u32,
+}
+
+/// The streams that a packet leads to, without those of a [`table`].
+pub(crate) fn streams(op: AdrenoOp, payload: &[u32], generation: Generation) -> Vec<StreamReference> {
+    let sized = |address_at: usize, size_at: usize, size_bits: u32| {
+        let (iova, word) = (pair(payload, address_at)?, *payload.get(size_at)?);
+        let dwords = (word & size_bits).into();
+        Some(StreamReference { iova, dwords, address_at, size_at, size_bits })
+    };
+    let one = match op {
+        AdrenoOp::IndirectBuffer
+        | AdrenoOp::IndirectBufferPfd
+        | AdrenoOp::IndirectBufferChain
+        | AdrenoOp::CondIndirectBufferPfe => {
+            IndirectBuffer::parse(Dwords::from(payload), generation).map(|called| StreamReference {
+                iova: called.iova,
+                dwords: called.size.into(),
+                address_at: 0,
+                size_at: IndirectBuffer::needed(generation) as usize - 1,
+                size_bits: IB_SIZE,
+            })
+        }
+        AdrenoOp::SetDrawState => return groups(payload, generation),
+        AdrenoOp::SetAmble => sized(0, 2, IB_SIZE),
+        AdrenoOp::SetRenderMode => sized(6, 5, u32::MAX),
+        AdrenoOp::ComputeCheckpoint => sized(5, if payload.len() == 8 { 7 } else { 4 }, u32::MAX),
+        _ => None,
+    };
+    one.into_iter().collect()
+}
+
+/// The draw-state groups of CP_SET_DRAW_STATE.
+fn groups(payload: &[u32], generation: Generation) -> Vec<StreamReference> {
+    let step = GroupEntry::dwords(generation);
+    let entries = payload.chunks_exact(step).zip((0..).step_by(step));
+    let set = |(entry, at)| match GroupEntry::parse(Dwords::from(entry), generation) {
+        GroupEntry::Set(_, set) | GroupEntry::LoadNow(_, set) => {
+            let (iova, dwords) = (set.iova, set.count.into());
+            Some(StreamReference { iova, dwords, address_at: at + 1, size_at: at, size_bits: GROUP_SIZE })
+        }
+        GroupEntry::Disable(_) | GroupEntry::DisableAll => None,
+    };
+    entries.filter_map(set).collect()
+}
+
 /// Where a stream has gone: by address and dwords, the new address and dwords.
 pub(super) type Moved<'m> = dyn Fn(u64, u64) -> Option<(u64, u32)> + 'm;
 
 /// Makes a packet lead to where its streams have gone.
 pub(super) fn follow(op: AdrenoOp, payload: &mut [u32], generation: Generation, moved: &Moved<'_>) {
-    let wide = generation.is_64bit();
-    match op {
-        AdrenoOp::IndirectBuffer
-        | AdrenoOp::IndirectBufferPfd
-        | AdrenoOp::IndirectBufferChain
-        | AdrenoOp::CondIndirectBufferPfe => {
-            let Some(called) = IndirectBuffer::parse(Dwords::from(&*payload), generation) else { return };
-            let Some((iova, dwords)) = moved(called.iova, called.size.into()) else { return };
-            let last = IndirectBuffer::needed(generation) as usize - 1;
-            if wide {
-                put_pair(payload, 0, iova);
-            } else if let Some(slot) = payload.first_mut() {
-                *slot = iova as u32;
-            }
-            if let Some(slot) = payload.get_mut(last) {
-                *slot = *slot & !IB_SIZE | dwords;
-            }
+    for reference in streams(op, payload, generation) {
+        let Some((iova, dwords)) = moved(reference.iova, reference.dwords) else { continue };
+        if generation.is_64bit() {
+            put_pair(payload, reference.address_at, iova);
+        } else if let Some(slot) = payload.get_mut(reference.address_at) {
+            *slot = iova as u32;
         }
-        AdrenoOp::SetDrawState => {
-            let step = GroupEntry::dwords(generation);
-            for entry in payload.chunks_exact_mut(step) {
-                let set = match GroupEntry::parse(Dwords::from(&*entry), generation) {
-                    GroupEntry::Set(_, set) | GroupEntry::LoadNow(_, set) => set,
-                    GroupEntry::Disable(_) | GroupEntry::DisableAll => continue,
-                };
-                let Some((iova, dwords)) = moved(set.iova, set.count.into()) else { continue };
-                if let Some(slot) = entry.first_mut() {
-                    *slot = *slot & !GROUP_SIZE | dwords;
-                }
-                if wide {
-                    put_pair(entry, 1, iova);
-                } else if let Some(slot) = entry.get_mut(1) {
-                    *slot = iova as u32;
-                }
-            }
+        if let Some(slot) = payload.get_mut(reference.size_at) {
+            *slot = *slot & !reference.size_bits | dwords;
         }
-        AdrenoOp::SetAmble => sized(payload, 0, 2, IB_SIZE, moved),
-        AdrenoOp::SetRenderMode => sized(payload, 6, 5, u32::MAX, moved),
-        AdrenoOp::ComputeCheckpoint => {
-            let size = if payload.len() == 8 { 7 } else { 4 };
-            sized(payload, 5, size, u32::MAX, moved);
-        }
-        _ => {}
-    }
-}
-
-/// An address at one dword, a size in some bits of another.
-fn sized(payload: &mut [u32], address: usize, size: usize, mask: u32, moved: &Moved<'_>) {
-    let (Some(iova), Some(word)) = (pair(payload, address), payload.get(size).copied()) else { return };
-    let found = moved(iova, (word & mask).into()).or_else(|| moved(iova, (word & 0xffff).into()));
-    let Some((iova, dwords)) = found else { return };
-    put_pair(payload, address, iova);
-    if let Some(slot) = payload.get_mut(size) {
-        *slot = *slot & !mask | dwords;
     }
 }
 
 /// The payload dword that says how many of the dwords which follow a condition covers.
-pub(super) fn condition(op: AdrenoOp, payload: &[u32], generation: Generation) -> Option<(usize, u32)> {
+pub(crate) fn condition(op: AdrenoOp, payload: &[u32], generation: Generation) -> Option<(usize, u32)> {
     let at = match op {
         AdrenoOp::CondExec if generation.is_64bit() => 5,
         AdrenoOp::CondExec => 3,

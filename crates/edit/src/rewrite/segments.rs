@@ -93,7 +93,8 @@ pub(super) struct StreamCollector<'c, 'd> {
     pub(super) editor: &'c mut dyn StreamEditor,
     pub(super) submit: u32,
     gpu: Gpu<'d>,
-    /// The streams that the walk is in; `None` for packets that are no stream of their own.
+    /// The streams that the walk is in, outermost first; `None` for those that are not rewritten: packets inside a payload, and
+    /// streams beyond the most that are held.
     stack: Vec<Option<usize>>,
     /// A chain was the last packet: where it leads.
     chain: Option<(u64, u64)>,

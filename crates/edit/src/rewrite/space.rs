@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Read;
+use std::ops::Range;
 use unwedge_base::Generation;
 use unwedge_capture::rd::{RdReader, RdSectionKind};
 
@@ -79,6 +80,15 @@ impl AddressSpace {
         Some(iova)
     }
 
+    /// The addresses after everything that is used of the GPU's user space, in the first part of it where there are any.
+    pub(crate) fn rest(&self, generation: Generation) -> Option<Range<u64>> {
+        windows(generation).iter().find_map(|&(low, high)| {
+            let used = self.used.range(..high).next_back().map_or(low, |(_, &end)| end.max(low));
+            let start = used.checked_add(GUARD)?.checked_next_multiple_of(PAGE)?;
+            (start < high - GUARD).then_some(start..high - GUARD)
+        })
+    }
+
     /// What was given to a set alone is free again.
     pub fn end_set(&mut self) {
         for iova in self.of_set.drain(..) {
@@ -139,6 +149,19 @@ mod tests {
         let iova = space.take(Generation::A4xx, 0x2000).unwrap();
         assert!(iova > 0x1000_0000 && iova + 0x2000 < 0x1010_0000, "{iova:#x}");
         assert_eq!(space.take(Generation::A4xx, 0x10_0000), None);
+    }
+
+    #[test]
+    fn the_rest_is_after_all_buffers() {
+        let mut space = AddressSpace::default();
+        assert_eq!(space.rest(Generation::A6xx), Some(0x1_0001_0000..0x1_ffff_0000));
+        space.mark_used(0x1_1000_0000, 0x1234);
+        space.mark_used(0x7_0000_0000, 0x1000);
+        assert_eq!(space.rest(Generation::A6xx), Some(0x1_1001_2000..0x1_ffff_0000));
+        space.mark_used(0x1_8000_0000, 0x8000_0000);
+        assert_eq!(space.rest(Generation::A6xx), Some(0x2_0001_0000..0x4_ffff_0000));
+        space.mark_used(0, 0xffff_ffff);
+        assert_eq!(space.rest(Generation::A4xx), None);
     }
 
     #[test]

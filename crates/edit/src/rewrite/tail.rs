@@ -28,7 +28,7 @@ impl<R: Read> TailReader<R> {
         let kept = self.last.get(from..).unwrap_or_default();
         out.write_all(kept)?;
         copied += kept.len() as u64;
-        // An input that fails has been reported as a loss by whoever read it.
+        // The reader of the sections has reported an input that fails.
         let mut piece = vec![0; 1 << 16];
         loop {
             match self.source.read(&mut piece) {

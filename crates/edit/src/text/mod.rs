@@ -68,7 +68,7 @@ pub enum DecompileError {
 /// The sections of a submit: its capture, as `rd trim --all-buffers` cuts it.
 ///
 /// # Errors
-/// [`DecompileError`] when there is no such submit.
+/// [`DecompileError`] if the capture has no submit of that number, or it cannot be held.
 pub fn cut(
     capture: impl Read,
     number: u32,

@@ -6,13 +6,14 @@
 use super::cursor::is_plain;
 use super::value::{self, Symbol};
 use super::write::TextWriter;
+use crate::rewrite;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use unwedge_base::Dwords;
 use unwedge_hw::{Domain, Gpu, Reg, ValueType, Variants};
 use unwedge_stream::adreno::header::AdrenoPacketHeader;
-use unwedge_stream::adreno::payload::{CondRegExec, GroupEntry, IndirectBuffer, LoadStateHeader};
-use unwedge_stream::adreno::{AdrenoOp, GroupState, StateSource, StateType, operations};
+use unwedge_stream::adreno::payload::LoadStateHeader;
+use unwedge_stream::adreno::{AdrenoOp, StateSource, StateType, operations};
 
 /// What a name of an operand or register has that holds the lower dword of an address.
 const LOW_NAMES: [&str; 4] = ["LO", "ADDR", "BASE", "START"];
@@ -51,12 +52,7 @@ pub(super) fn pairs_from(op: AdrenoOp) -> Option<usize> {
 /// The name of a packet, if no other one has it.
 pub(super) fn packet_named<'d>(gpu: Gpu<'d>, opcode: u8) -> Option<&'d str> {
     let name = gpu.packet_name(opcode).filter(|name| is_plain(name))?;
-    (opcode_of(gpu, name) == Some(opcode)).then_some(name)
-}
-
-/// The opcode of a name.
-pub(super) fn opcode_of(gpu: Gpu<'_>, name: &str) -> Option<u8> {
-    (0..0x80).find(|&opcode| gpu.packet_name(opcode) == Some(name))
+    (gpu.packet_opcode(name) == Some(opcode)).then_some(name)
 }
 
 /// The operands of a packet. The three packets of a6xx that load state have the same ones.
@@ -357,64 +353,33 @@ impl StreamWriter<'_, '_> {
     ) -> BTreeMap<usize, Symbol> {
         let (plan, generation) = (writer.plan, self.gpu.generation());
         let wide = generation.is_64bit();
-        let args = Dwords::new(payload, payload.len());
         let mut symbols = BTreeMap::new();
         let mut set = |index: usize, bit: u32, text: Option<String>| {
             if let Some(text) = text {
                 symbols.insert(index, Symbol { bit, text });
             }
         };
-        match op {
-            AdrenoOp::IndirectBuffer
-            | AdrenoOp::IndirectBufferPfd
-            | AdrenoOp::IndirectBufferChain
-            | AdrenoOp::CondIndirectBufferPfe => {
-                if let Some(buffer) = IndirectBuffer::parse(args, generation) {
-                    let size = if wide { 2 } else { 1 };
-                    set(size, 0, plan.stream_size(buffer.iova, buffer.dwords().into()));
-                    set(0, 31, plan.reference(buffer.iova).filter(|_| !wide));
-                }
+        for stream in rewrite::streams(op, payload, generation) {
+            set(stream.size_at, 0, plan.stream_size(stream.iova, stream.dwords));
+            if !wide {
+                set(stream.address_at, 31, plan.reference(stream.iova));
             }
-            AdrenoOp::SetAmble => {
-                let dwords = args.get(2).unwrap_or(0) & 0xf_ffff;
-                set(2, 0, args.get64(0).and_then(|iova| plan.stream_size(iova, dwords.into())));
+        }
+        if let Some((at, dwords)) = rewrite::condition(op, payload, generation) {
+            let end = (packet + 1 + payload.len()).saturating_add(dwords as usize);
+            if end <= self.words.len() {
+                set(at, 0, plan.until(self.iova(end)));
             }
-            AdrenoOp::SetDrawState => {
-                let entry = GroupEntry::dwords(generation);
-                for index in (0..payload.len()).step_by(entry).filter(|index| index + entry <= payload.len())
-                {
-                    let (GroupEntry::Set(_, group) | GroupEntry::LoadNow(_, group)) =
-                        GroupEntry::parse(args.skip(index), generation)
-                    else {
-                        continue;
-                    };
-                    let GroupState { count, iova, .. } = group;
-                    set(index, 0, plan.stream_size(iova, count.into()));
-                }
+        }
+        let loads_state = matches!(
+            op,
+            AdrenoOp::LoadState4 | AdrenoOp::LoadState6 | AdrenoOp::LoadState6Geom | AdrenoOp::LoadState6Frag
+        );
+        if loads_state && wide {
+            let load = LoadStateHeader::parse(Dwords::from(payload), generation);
+            if load.ty == StateType::Shader && load.source == StateSource::Indirect {
+                set(0, 22, plan.shader_units(load.place & !3, load.units.into()));
             }
-            AdrenoOp::LoadState4
-            | AdrenoOp::LoadState6
-            | AdrenoOp::LoadState6Geom
-            | AdrenoOp::LoadState6Frag
-                if wide =>
-            {
-                let load = LoadStateHeader::parse(args, generation);
-                if load.ty == StateType::Shader && load.source == StateSource::Indirect {
-                    set(0, 22, plan.shader_units(load.place & !3, load.units.into()));
-                }
-            }
-            AdrenoOp::CondRegExec | AdrenoOp::CondExec => {
-                let last = match op {
-                    AdrenoOp::CondRegExec => CondRegExec::parse(args).needed as usize,
-                    _ => payload.len(),
-                };
-                let dwords = last.checked_sub(1).and_then(|at| args.get(at)).unwrap_or(0) & 0xff_ffff;
-                let end = packet + 1 + payload.len() + dwords as usize;
-                if last > 0 && end <= self.words.len() {
-                    set(last - 1, 0, plan.until(self.iova(end)));
-                }
-            }
-            _ => {}
         }
         symbols
     }

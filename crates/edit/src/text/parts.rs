@@ -2,10 +2,14 @@
 //!
 //! Never: contents; every section can be written again as it was.
 
+use crate::instrument::shader_gpu_id;
 use std::collections::BTreeMap;
-use unwedge_base::{ChipId, Generation, Memory};
+use unwedge_base::{ChipId, Memory};
 use unwedge_capture::rd::{LiveMemory, LiveStep, MemoryRange, RdReader, RdSection, RdSectionKind, Submit};
 use unwedge_hw::{Db, Gpu};
+
+/// Buffers before an address that are looked at for one around it. Real captures have parts of few; a hostile one may have many buffers.
+const MOST_OUTER: usize = 64;
 
 /// A buffer.
 #[derive(Debug)]
@@ -64,8 +68,7 @@ impl<'d> TextGpu<'d> {
         };
         let known = db.identify(gpu_id, chip_id)?;
         let number = known.device.and_then(|device| device.number_in_name());
-        let whole = Generation::ALL.iter().position(|&generation| generation == known.generation);
-        let shader = number.unwrap_or(whole.map_or(0, |at| (at as u32 + 2) * 100));
+        let shader = number.unwrap_or_else(|| shader_gpu_id(known.generation));
         Some(TextGpu { db: db.gpu(known.generation), shader })
     }
 
@@ -120,15 +123,19 @@ impl<'d> Parts<'d> {
     /// Names the buffers, and finds those that are parts of others.
     fn name(&mut self) {
         let mut times: BTreeMap<u64, u32> = BTreeMap::new();
+        // Buffers that others may be parts of, by address.
+        let mut outer: BTreeMap<u64, usize> = BTreeMap::new();
         for index in 0..self.list.len() {
             let (before, rest) = self.list.split_at_mut(index);
             let Some(Part::Buffer(buffer)) = rest.first_mut() else { continue };
             let iova = buffer.range.iova;
             let time = times.entry(iova).and_modify(|time| *time += 1).or_insert(1);
             buffer.name = if *time == 1 { format!("bo_{iova:x}") } else { format!("bo_{iova:x}_{time}") };
-            let outer =
-                before.iter().rev().filter_map(Part::buffer).find(|outer| !outer.copy && outer.holds(buffer));
-            buffer.copy = outer.is_some();
+            let nearest = outer.range(..iova).rev().take(MOST_OUTER).filter_map(|(_, &at)| before.get(at));
+            buffer.copy = nearest.filter_map(Part::buffer).any(|outer| outer.holds(buffer));
+            if !buffer.copy {
+                outer.insert(iova, index);
+            }
         }
     }
 }

@@ -37,7 +37,7 @@ const UNNAMED: &str = "unnamed";
 
 /// The program.
 pub(super) fn write(module: &Module, language: Language) -> Result<String, TextError> {
-    // What cannot be linked is no program either.
+    // A text that does not link has an error; its program would report it only when it runs.
     super::link::link(module, None)?;
     let mut writer = ProgramWriter { module, language, out: String::new(), inner: labels(module) };
     writer.all()?;
@@ -250,7 +250,8 @@ impl ProgramWriter<'_> {
             let count = fixups.iter().take_while(|fixup| fixup.offset < row.end).count();
             let (here, rest) = fixups.split_at(count);
             fixups = rest;
-            let comment: String = row.text.replace('\\', "/");
+            // Nothing in it ends or continues the line in C, trigraphs included.
+            let comment = row.text.replace('\\', "/").replace("??", "? ?").replace(char::is_control, " ");
             let _ = writeln!(self.out, "    // {comment}");
             match (row.role, bytes.first_chunk()) {
                 (RowRole::Header, Some(header)) => {

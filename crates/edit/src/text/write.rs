@@ -4,13 +4,15 @@
 //! would be other words are written as numbers; what remains after that is found by assembling the text again.
 
 use super::cursor::quoted;
-use super::link::PAGE;
 use super::parts::{BufferPart, Part, Parts};
 use super::plan::{ADDRESS, Plan, dwords};
 use super::regions::RegionKind;
 use super::{MAGIC, packet};
+use crate::rewrite::AddressSpace;
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::ops::Range;
+use unwedge_base::Generation;
 use unwedge_capture::rd::RdSectionKind;
 use unwedge_isa::ir3::Faithful;
 use unwedge_isa::ir3::asm::Assembler;
@@ -19,10 +21,6 @@ use unwedge_isa::ir3::asm::Assembler;
 const PER_LINE: usize = 8;
 /// Equal dwords in a row that are worth a line of their own.
 const WORTH_FILL: usize = 9;
-/// Where the addresses of a process begin that the msm driver gives, and how many there are; of a GPU with addresses of 32 bits
-/// all that are left.
-const SPACE: std::ops::Range<u64> = 1 << 32..2 << 32;
-
 /// How a submit is written.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TextOptions {
@@ -76,19 +74,14 @@ impl TextWriter<'_> {
         }
     }
 
-    /// Addresses after those of all buffers.
-    fn room(&self) -> std::ops::Range<u64> {
-        let buffers = self.parts.list.iter().filter_map(Part::buffer);
-        let ends = buffers
-            .map(|buffer| buffer.end().max(buffer.range.iova.saturating_add(buffer.range.size.into())));
-        let end = ends.max().unwrap_or(0).max(PAGE).checked_next_multiple_of(PAGE).unwrap_or(u64::MAX);
-        let wide = self.parts.gpu.is_none_or(|gpu| gpu.db.generation().is_64bit());
-        match wide {
-            true if end < SPACE.end => end.max(SPACE.start)..SPACE.end,
-            // The process has more addresses than the driver gives by default: there are 48 bits.
-            true => end..end.saturating_add(SPACE.end - SPACE.start),
-            false => end..(1 << 32).max(end),
+    /// Addresses after those of all buffers; none if the GPU has no more.
+    fn room(&self) -> Range<u64> {
+        let mut space = AddressSpace::default();
+        for buffer in self.parts.list.iter().filter_map(Part::buffer) {
+            space.mark_used(buffer.range.iova, buffer.length().max(buffer.range.size.into()));
         }
+        let generation = self.parts.gpu.map_or(Generation::A6xx, |gpu| gpu.db.generation());
+        space.rest(generation).unwrap_or_default()
     }
 
     fn section(&mut self, kind: RdSectionKind, payload: &[u8]) {
