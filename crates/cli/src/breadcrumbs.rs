@@ -1,4 +1,6 @@
-//! `unwedge breadcrumbs listen`, and the CPU's side of breadcrumbs in `unwedge replay`: sockets, the terminal, commands. Never: what a number means.
+//! `unwedge breadcrumbs listen`, and the CPU's side of breadcrumbs in `unwedge replay`: sockets, the terminal, commands.
+//!
+//! Never: what a number means.
 
 use crate::args::{BreadcrumbsCommand, BreadcrumbsListen, Global, Replay};
 use crate::bounded::Interrupts;
@@ -186,18 +188,15 @@ pub struct Instrumented {
     _folder: TemporaryFolder,
     /// Where it is.
     pub file: PathBuf,
-    /// How many breadcrumbs it has.
-    pub count: u32,
 }
 
-/// Puts breadcrumbs into a capture, at which the GPU waits or not; `None` if it has them.
+/// Puts breadcrumbs into a capture, at which the GPU waits for the CPU; `None` if it has them.
 ///
 /// # Errors
 /// When they cannot be put there.
 pub fn instrument(
     name: &str,
     capture: &CaptureFile,
-    waits: bool,
     db: &Db,
     global: &Global,
 ) -> Result<Option<Instrumented>, Failure> {
@@ -205,7 +204,7 @@ pub fn instrument(
     let file = folder.file("capture.rd");
     let failed = |e| Failure::Write(file.display().to_string(), e);
     let mut out = BufWriter::new(File::create_new(&file).map_err(failed)?);
-    let mut editor = BreadcrumbEditor::new(waits);
+    let mut editor = BreadcrumbEditor::new(true);
     let space = AddressSpace::scan(capture.open()?);
     match rewrite(capture.open()?, space, &mut editor, db, global.max_size, &mut out) {
         Err(_) if editor.found_others() => return Ok(None),
@@ -213,7 +212,7 @@ pub fn instrument(
         Ok(rewritten) => Outcome::of(name, &rewritten.diagnostics),
     };
     out.flush().map_err(failed)?;
-    Ok(Some(Instrumented { _folder: folder, file, count: editor.count() }))
+    Ok(Some(Instrumented { _folder: folder, file }))
 }
 
 /// The thread of the CPU: sends breadcrumbs, and asks at the breakpoint.

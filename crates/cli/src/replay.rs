@@ -36,7 +36,7 @@ pub fn run(args: &Replay, global: &Global) -> Result<Outcome, Failure> {
     let instrumented = match &args.breadcrumbs {
         Some(_) if device.is_none() => {
             let capture = CaptureFile::new(&args.file, global.max_size)?;
-            breadcrumbs::instrument(&args.file.display().to_string(), &capture, true, &db, global)?
+            breadcrumbs::instrument(&args.file.display().to_string(), &capture, &db, global)?
         }
         _ => None,
     };
@@ -171,7 +171,7 @@ fn check(args: &Replay) -> Result<(), Failure> {
         return Err(Failure::Usage("only one of the two captures can be standard input".to_owned()));
     }
     if args.breadcrumbs.is_some() && input(&args.file) {
-        let message = "breadcrumbs are put into a file, and acknowledged on standard input: name the capture";
+        let message = "breadcrumbs are acknowledged on standard input, so the capture has to be a file";
         return Err(Failure::Usage(message.to_owned()));
     }
     let last = args.last.unwrap_or(u32::MAX);

@@ -125,7 +125,7 @@ fn the_gpu_stops_at_the_breakpoint_until_it_is_acknowledged() {
     let mut waiting =
         waiting.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     thread::sleep(Duration::from_millis(700));
-    assert!(waiting.try_wait().unwrap().is_none(), "it stands at the breakpoint");
+    assert!(waiting.try_wait().unwrap().is_none(), "it waits at the breakpoint");
     let mut answers = waiting.stdin.take().unwrap();
     answers.write_all("no\n".as_bytes()).unwrap();
     answers.write_all("y\n".repeat(1000).as_bytes()).unwrap();
@@ -179,8 +179,12 @@ fn the_last_breadcrumb_of_a_hang_is_before_the_packet_that_hangs() {
         assert_eq!(code, Some(0), "{errors}");
         errors
     };
-    let count = edit(&[], &edited);
-    assert!(count.contains(" breadcrumbs"), "{count}");
+    // Of each submit the draws are edited, and two streams moved: theirs, and the one that calls it.
+    let draws = 3 * DRAWS;
+    let report = edit(&[], &edited);
+    let counts = format!("{} breadcrumbs\n", 2 * draws);
+    assert!(report.contains(&counts) && report.contains(&format!(": {draws} packets edited, ")), "{report}");
+    assert!(!report.contains(" 0 streams moved") && !report.contains(" 0 buffers added"), "{report}");
     // Nobody listens: each is acknowledged.
     assert_eq!(program::outcome(&["replay", &edited], b"").0, Some(0));
     let twice = program::outcome(&["edit", &edited, "--breadcrumbs", "-o", &crash], b"");

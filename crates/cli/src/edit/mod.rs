@@ -4,7 +4,6 @@ pub mod bisect;
 pub mod reduce;
 
 use crate::args::{BreadcrumbMode, Edit, Global};
-use crate::breadcrumbs;
 use crate::database;
 use crate::dump;
 use crate::failure::{Failure, Outcome, complain};
@@ -14,8 +13,9 @@ use std::fs;
 use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 use unwedge::base::Severity;
+use unwedge::edit::breadcrumbs::BreadcrumbEditor;
 use unwedge::edit::instrument::{Instrumentation, Instrumenter, ShaderReplacement};
-use unwedge::edit::rewrite::{AddressSpace, RewriteError, rewrite};
+use unwedge::edit::rewrite::{AddressSpace, NestedEditors, RewriteError, StreamEditor, rewrite};
 use unwedge_view::edit as view;
 use unwedge_view::plural::counted;
 
@@ -96,27 +96,26 @@ pub fn options(args: &Edit) -> Result<Instrumentation, Failure> {
 pub fn run(args: &Edit, global: &Global) -> Result<Outcome, Failure> {
     let db = database::load(global)?;
     let options = options(args)?;
-    let mut capture = CaptureFile::new(&args.file, global.max_size)?;
+    let capture = CaptureFile::new(&args.file, global.max_size)?;
     let name = args.file.display().to_string();
-    let with_breadcrumbs = match args.breadcrumbs {
-        Some(mode) => {
-            let waits = mode == BreadcrumbMode::Wait;
-            let instrumented = breadcrumbs::instrument(&name, &capture, waits, &db, global)?;
-            let has_them = || Failure::Unusable(format!("{name}: the capture has breadcrumbs already"));
-            Some(instrumented.ok_or_else(has_them)?)
-        }
-        None => None,
-    };
-    if let Some(instrumented) = &with_breadcrumbs {
-        complain!("{name}: {}", counted(instrumented.count.into(), "breadcrumb", "breadcrumbs"));
-        capture = CaptureFile::File(instrumented.file.clone());
-    }
     let space = AddressSpace::scan(capture.open()?);
     let mut packed = Packed::create(args.to.output.as_deref(), args.to.compress, &[&args.file])?;
     let mut editor = Instrumenter::new(&options);
-    let result = rewrite(capture.open()?, space, &mut editor, &db, global.max_size, &mut packed);
+    let mut breadcrumbs = args.breadcrumbs.map(|mode| BreadcrumbEditor::new(mode == BreadcrumbMode::Wait));
+    let mut nested;
+    let both: &mut dyn StreamEditor = match &mut breadcrumbs {
+        Some(breadcrumbs) => {
+            nested = NestedEditors { outer: breadcrumbs, inner: &mut editor };
+            &mut nested
+        }
+        None => &mut editor,
+    };
+    let result = rewrite(capture.open()?, space, both, &db, global.max_size, &mut packed);
     let rewritten = result.map_err(|e| failed(&name, e))?;
     packed.commit()?;
+    if let Some(breadcrumbs) = &breadcrumbs {
+        complain!("{name}: {}", counted(breadcrumbs.count().into(), "breadcrumb", "breadcrumbs"));
+    }
     let file = args.to.output.as_deref().map_or_else(|| "FILE".to_owned(), |file| file.display().to_string());
     for line in view::edited(&rewritten, &options, &editor, &file) {
         complain!("{name}: {line}");
