@@ -31,8 +31,8 @@ pub(super) const BISECT_EXAMPLES: &str = "Examples:
   unwedge bisect --regs 0xc00..0xbe01 --stomp-at cmdbuf capture.rd.gz -- ./shows-the-fault.sh
   unwedge bisect --draws --state search.txt hang.rd.gz -- ./replay-on-phone.sh
 
-As with `git bisect run`, the command is given an edited capture ({} or the last argument) and exits with 0 if it is good, with 125 if that \
-cannot be told, with 1 to 127 if it is bad; any other status ends the search. Without a command the virtual Adreno replays, and bad is what \
+As with `git bisect run`, the command is given an edited capture ({} or the last argument) and exits with 0 if it is good, with 125 to \
+skip it, with another status up to 127 if it is bad; any other status ends the search. Without a command the virtual Adreno replays, and bad is what \
 hangs or faults as the capture itself does, or for --regs otherwise than it.";
 
 /// What the help of `reduce` ends with.

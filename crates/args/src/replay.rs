@@ -132,7 +132,7 @@ pub struct Replay {
     pub breadcrumbs: Option<BreadcrumbTarget>,
     /// At the breakpoint start this program with the breadcrumb, and go on if it ends with status 0; without, a line of standard input that
     /// is `y` goes on, and `q` ends the replay
-    #[arg(long, value_name = "PROGRAM")]
+    #[arg(long, value_name = "PROGRAM", requires = "breadcrumbs")]
     pub ack_command: Option<OsString>,
     /// Print one JSON object instead of text
     #[arg(long)]

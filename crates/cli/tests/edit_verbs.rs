@@ -71,7 +71,7 @@ fn draws_are_left_out_and_flushed_around() {
     assert_eq!(count("flushed.rd.gz"), count("in.rd"));
     let flushed = unwedge(&["decode", "flushed.rd.gz"], &folder);
     assert!(String::from_utf8_lossy(&flushed.stdout).contains("CP_WAIT_MEM_WRITES"));
-    // A draw that is not there is said to be missing.
+    // A draw that the capture does not have is reported.
     let output = unwedge(&["edit", "--crash-at", "100000", "in.rd", "-o", "none.rd"], &folder);
     assert_eq!(output.status.code(), Some(3), "{}", text(&output));
     for wrong in [

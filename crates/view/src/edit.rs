@@ -1,4 +1,4 @@
-//! What `edit` and `bisect` say. Never: edits, or runs trials.
+//! What `edit` and `bisect` print. Never: edits, or runs trials.
 
 use crate::plural::counted;
 use unwedge_base::{Diagnostic, Generation};
@@ -72,7 +72,7 @@ pub fn bisected(end: BisectEnd, plan: &BisectPlan, search: &BisectSearch, db: &D
     match end {
         BisectEnd::Culprit(index) => format!("{}\n{} of {of}, {trials}", item(index), index + 1),
         BisectEnd::Among(first, last) => format!(
-            "{} to {}\n{} to {} of {of}, {trials}: what is between is skipped",
+            "{} to {}\n{} to {} of {of}, {trials}: the trials between were skipped",
             item(first),
             item(last),
             first + 1,
@@ -80,7 +80,7 @@ pub fn bisected(end: BisectEnd, plan: &BisectPlan, search: &BisectSearch, db: &D
         ),
         BisectEnd::NeverBad => format!("the fault does not show with all of {of}"),
         BisectEnd::AlwaysBad => format!("the fault shows without any of {of}"),
-        BisectEnd::Untestable => "the capture with all, or none, is skipped".to_owned(),
+        BisectEnd::Untestable => "the trial with all items, or the one with none, was skipped".to_owned(),
     }
 }
 

@@ -69,7 +69,7 @@ pub fn run(args: &Bisect, global: &Global) -> Result<Outcome, Failure> {
         .map_err(|e| failed(&name, e))?;
     let outcome = Outcome::of(&name, &diagnostics);
     if plan.items().is_empty() {
-        return Err(Failure::NotFound(format!("{name}: it has none of what is searched")));
+        return Err(Failure::NotFound(format!("{name}: there is nothing to search")));
     }
     let judge = judge(args, &capture, by_registers, &db, global)?;
     let mut fingerprint = Fingerprint::default();

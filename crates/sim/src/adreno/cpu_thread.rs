@@ -1,6 +1,6 @@
-//! A thread of the CPU that runs beside the GPU: it watches a dword of memory that the GPU writes, and answers in another one.
+//! A thread of the CPU that runs beside the GPU: it polls a dword of memory that the GPU writes, and acknowledges each value in another one.
 //!
-//! Never: what it answers to. It is looked at after every packet, so that it sees each value that the GPU writes.
+//! It polls after every packet, so that it sees each value. Never: what the values mean.
 
 use super::machine::AdrenoMachine;
 use super::watch::Onward;
@@ -9,14 +9,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// A thread of the CPU.
 pub trait CpuThread: Send {
-    /// The GPU has written another value. When this returns, the same value is the answer.
+    /// The GPU has written another value. The value is acknowledged if this returns [`Onward::Go`].
     fn written(&mut self, value: u32) -> Onward;
 }
 
-/// A thread of the CPU that whoever replays keeps a hold of.
+/// A thread of the CPU that the caller of a replay keeps a reference to.
 pub type SharedCpuThread = Arc<Mutex<dyn CpuThread>>;
 
-/// Two dwords of memory through which GPU and CPU meet.
+/// Two dwords of memory by which the GPU waits for the CPU.
 #[derive(Clone)]
 pub struct Handshake {
     /// The address of the dword that the GPU writes.
@@ -25,7 +25,7 @@ pub struct Handshake {
     pub cpu: u64,
     /// The last value that the CPU has seen.
     pub seen: u32,
-    /// Who answers.
+    /// The thread that acknowledges.
     pub thread: SharedCpuThread,
 }
 

@@ -92,7 +92,7 @@ impl<'d> Replay<'d> {
         self.execute(alive, iova, dwords, steps, None)
     }
 
-    /// Executes a stream with what is loaded, while somebody may look on.
+    /// Executes a stream with what is loaded; `watch` sees each packet.
     pub fn execute(
         &mut self,
         alive: &Memory,
