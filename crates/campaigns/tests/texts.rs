@@ -74,4 +74,5 @@ fn broken_texts() {
         made += u32::from(assembles(&broken));
     }
     println!("{made} of {count} broken texts assemble");
+    assert!((1..count as u32).contains(&made), "{made} of {count}");
 }

@@ -73,6 +73,7 @@ fn submits_of_real_captures_come_back() {
     );
     assert!(failures.is_empty(), "{}", failures.join("\n"));
     assert_eq!(opaque, 0);
+    assert!(tried > 0 || data::files("adreno/captures", ".rd.gz").is_empty());
 }
 
 /// Captures of every generation, whole ones and broken ones: whatever is cut out of them has a text that comes back.

@@ -5,7 +5,7 @@
 #[path = "edited/replay.rs"]
 mod replay;
 
-use replay::{LIMIT, Replayed, StreamPlaces, edited};
+use replay::{Replayed, StreamPlaces, edited};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use unwedge_edit::instrument::{DumpAfter, Instrumentation, Instrumenter, Stomp, StompPoint};
@@ -170,12 +170,13 @@ fn a_dump_after_a_draw_is_what_the_draw_left() {
             break;
         }
     }
-    println!("{compared} dumps; at most {LIMIT} bytes are alive");
+    println!("{compared} dumps");
+    assert!(captures(6).is_empty() || compared > 0, "no capture had a draw whose attachments are in memory");
 }
 
 #[test]
 fn a_crash_stops_where_it_was_asked_for() {
-    let db = Db::builtin();
+    let (db, mut crashed) = (Db::builtin(), 0);
     for file in captures(2) {
         let bytes = data::read(&file);
         let nothing = Instrumentation::default();
@@ -188,5 +189,7 @@ fn a_crash_stops_where_it_was_asked_for() {
         let replayed = Replayed::new(&out, Loading::Delta, STEPS, &db);
         let stopped = replayed.ends.iter().filter(|end| **end != RunEnd::Done).count();
         assert!(stopped >= 1 && replayed.dump.is_some(), "{}: {:?}", file.display(), replayed.ends);
+        crashed += 1;
     }
+    assert!(captures(2).is_empty() || crashed > 0);
 }
