@@ -1,4 +1,4 @@
-//! `unwedge bundle`: dumps and what unwedge has to say of them as one archive. What is in it is for `view` to say.
+//! `unwedge bundle`: dumps and their verdicts as one archive. `view` makes its files.
 
 use crate::args::{self, Global};
 use crate::database;

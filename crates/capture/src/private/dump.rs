@@ -3,7 +3,7 @@
 //! Everything else stays byte for byte, so that the result is a dump of the same kind. Contents are cut with what heads them: where
 //! a kernel captured nothing, it writes neither.
 
-use super::lines::{rewrite_log, rewrite_text};
+use super::lines::{learn_lines, write_lines};
 use super::names::{PrivateKind, Pseudonyms};
 use crate::dump::{Dump, DumpPart};
 use crate::intel::text::{IntelLines, skip_blanks};
@@ -131,6 +131,16 @@ impl<'a> PrivateDump<'a> {
         before.iter().rposition(|&c| c == b'\n').map_or(0, |end| end as u64 + 1)
     }
 
+    /// Bytes of the dump.
+    pub fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Whether there is no text.
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
     /// Bytes of contents by their number.
     pub fn bytes(&self, number: usize) -> u64 {
         self.contents.get(number).map_or(0, |contents| contents.span.len())
@@ -163,7 +173,7 @@ impl<'a> PrivateDump<'a> {
                     out.extend_from_slice(self.text.get(from..to).unwrap_or_default());
                     copy(self.text.get(to..end).unwrap_or_default(), names, &mut out);
                 }
-                (Stretch::Log, Some(names)) => rewrite_log(text, names, &mut out),
+                (Stretch::Log, Some(names)) => write_lines(text, true, names, &mut out),
                 _ => out.extend_from_slice(text),
             }
             cut_last = end == self.text.len() && matches!(stretch, Stretch::Contents(n) if cut(*n));
@@ -177,21 +187,31 @@ impl<'a> PrivateDump<'a> {
         out
     }
 
-    /// Makes the names known that have a field of their own: they may come up before it.
+    /// Makes the names of the dump known: they may come up before the line that says what they are. Those with a field of their own
+    /// have the first numbers.
     fn learn(&self, names: &mut Pseudonyms) {
+        let text = |from: u64, to: u64| self.text.get(from as usize..to as usize).unwrap_or_default();
         for (span, stretch) in &self.stretches {
-            if let Stretch::Name(kind) = stretch
-                && let Some(text) = self.text.get(span.start as usize..span.end as usize)
-            {
-                names.learn(*kind, text);
+            if let Stretch::Name(kind) = stretch {
+                names.learn(*kind, text(span.start, span.end));
+                learn_lines(text(span.start, span.end), false, names);
             }
         }
+        let mut at = 0;
+        for (span, stretch) in &self.stretches {
+            learn_lines(text(at, span.start), false, names);
+            if *stretch == Stretch::Log {
+                learn_lines(text(span.start, span.end), true, names);
+            }
+            at = span.end.max(at);
+        }
+        learn_lines(text(at, self.text.len() as u64), false, names);
     }
 }
 
 fn copy(text: &[u8], names: &mut Option<&mut Pseudonyms>, out: &mut Vec<u8>) {
     match names {
-        Some(names) => rewrite_text(text, names, out),
+        Some(names) => write_lines(text, false, names, out),
         None => out.extend_from_slice(text),
     }
 }

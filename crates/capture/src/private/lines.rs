@@ -1,4 +1,6 @@
 //! Lines of text without private names: of dumps, and of kernel logs, where more is private.
+//!
+//! Of a line that is cut short, or in a form that is almost a known one, rather too much is taken for a name than too little.
 
 use super::names::{PrivateKind, Pseudonyms};
 use crate::intel::text::{IntelLines, trim};
@@ -12,6 +14,8 @@ struct NamePattern {
     ends: &'static [&'static str],
     /// The last end counts: the name may hold anything.
     last: bool,
+    /// Without one of `ends` the line names nothing: `before` is an ordinary word.
+    needs_end: bool,
     kind: PrivateKind,
     /// In dumps, too; else in logs only.
     dumps: bool,
@@ -23,17 +27,29 @@ const fn pattern(
     kind: PrivateKind,
     dumps: bool,
 ) -> NamePattern {
-    NamePattern { line: "", before, ends, last: false, kind, dumps }
+    NamePattern { line: "", before, ends, last: false, needs_end: false, kind, dumps }
 }
 
-use PrivateKind::{Command, Host, Process, Serial};
+use PrivateKind::{Command, Host, Process, Serial, User};
 
 /// Messages that name something private. A line may match several.
 const PATTERNS: &[NamePattern] = &[
     // i915 and xe.
     NamePattern { line: "GPU HANG: ", last: true, ..pattern(", in ", &[" ["], Process, true) },
-    NamePattern { line: "imedout job", last: true, ..pattern(" in ", &[" ["], Process, true) },
-    NamePattern { line: "Engine reset", last: true, ..pattern(" in ", &[" ["], Process, true) },
+    NamePattern {
+        line: "imedout job",
+        last: true,
+        needs_end: true,
+        ..pattern(" in ", &[" ["], Process, true)
+    },
+    NamePattern {
+        line: "Engine reset",
+        last: true,
+        needs_end: true,
+        ..pattern(" in ", &[" ["], Process, true)
+    },
+    NamePattern { line: "Fence expiration time out", ..pattern(".0:", &["["], Process, false) },
+    NamePattern { line: "Asynchronous wait on fence", ..pattern(".0:", &["["], Process, false) },
     NamePattern { line: "Active process (on ring ", ..pattern("): ", &[" [", "["], Process, true) },
     pattern("Active context: ", &["["], Process, true),
     pattern("(submitted by ", &[" [", "["], Process, true),
@@ -41,9 +57,9 @@ const PATTERNS: &[NamePattern] = &[
     // amdgpu.
     NamePattern { last: true, ..pattern("process_name: ", &[" PID: "], Process, true) },
     pattern("process_name:", &[" PID:"], Process, true),
-    pattern("process ", &[" pid "], Process, true),
-    pattern("Process ", &[" pid "], Process, true),
-    pattern("thread ", &[" pid "], Process, true),
+    NamePattern { needs_end: true, ..pattern("process ", &[" pid "], Process, true) },
+    NamePattern { needs_end: true, ..pattern("Process ", &[" pid "], Process, true) },
+    NamePattern { needs_end: true, ..pattern("thread ", &[" pid "], Process, true) },
     // RADV.
     pattern("Application name:", &[], Process, true),
     pattern("Application name =", &[], Process, true),
@@ -56,17 +72,26 @@ const PATTERNS: &[NamePattern] = &[
     // The kernel as a whole.
     pattern("Comm: ", &[" Not tainted", " Tainted:", " Kdump"], Process, false),
     NamePattern { line: " blocked for more than ", ..pattern("task ", &[":"], Process, false) },
+    NamePattern { line: " state:", ..pattern("task:", &[" state:"], Process, false) },
     NamePattern { line: "Killed process ", ..pattern(" (", &[")"], Process, false) },
+    NamePattern { line: "oom-kill:", ..pattern(",task=", &[","], Process, false) },
+    NamePattern { line: " uses 32-bit capabilities", ..pattern("warning: `", &["'"], Process, false) },
+    NamePattern { line: " executable stack", ..pattern("process '", &["'"], Command, false) },
     pattern("comm=\"", &["\""], Process, false),
     pattern("comm=", &[" ", ","], Process, false),
     pattern("exe=\"", &["\""], Command, false),
+    pattern("exe=", &[" "], Command, false),
+    pattern("acct=\"", &["\""], User, false),
     pattern("cmdline=\"", &["\""], Command, false),
     pattern("cmd=\"", &["\""], Command, false),
     pattern("proctitle=", &[" "], Command, false),
     pattern("Command line: ", &[], Command, false),
     pattern("command line: ", &[], Command, false),
     pattern("Hostname set to <", &[">"], Host, false),
+    pattern("Set hostname to <", &[">"], Host, false),
     pattern("hostname=", &[" "], Host, false),
+    pattern("nfs: server ", &[" not responding", " OK"], Host, false),
+    pattern("Attempting to mount ", &[], Host, false),
     pattern("SerialNumber: ", &[], Serial, false),
     pattern("Serial Number: ", &[], Serial, false),
     pattern("serial number ", &[" ", ","], Serial, false),
@@ -76,8 +101,9 @@ const PATTERNS: &[NamePattern] = &[
 ];
 
 /// Folders whose entries are named after users.
-const HOMES: [&[u8]; 8] = [
+const HOMES: [&[u8]; 9] = [
     b"/home/",
+    b"\\home\\",
     b"/Users/",
     b"/run/media/",
     b"/media/",
@@ -86,7 +112,7 @@ const HOMES: [&[u8]; 8] = [
     b"/drive_c/users/",
     b"/var/lib/AccountsService/users/",
 ];
-/// Names that stand where that of a process would, and are of nobody.
+/// What drivers print in the place of a process's name when there is no process.
 const NOBODY: [&[u8]; 6] = [b"no process", b"<unknown>", b"unknown", b"(null)", b"none", b"swapper/0"];
 
 /// A text of a dump without private names: processes that its lines name, users in paths, accounts, and names that `names` knows.
@@ -101,13 +127,26 @@ pub fn rewrite_log(text: &[u8], names: &mut Pseudonyms, out: &mut Vec<u8>) {
 
 fn rewrite(text: &[u8], log: bool, names: &mut Pseudonyms, out: &mut Vec<u8>) {
     // A name may be in lines before the one that says that it is one.
+    learn_lines(text, log, names);
+    write_lines(text, log, names, out);
+}
+
+/// Makes the names known that the lines of a text have.
+pub(super) fn learn_lines(text: &[u8], log: bool, names: &mut Pseudonyms) {
     for line in IntelLines::new(text) {
-        for (kind, range) in named(line.text, log) {
+        // The user in a path is known, too, where the path is part of a name.
+        let mut of_tokens = Vec::new();
+        tokens(line.text, log, &mut of_tokens);
+        for (kind, range) in named(line.text, log).into_iter().chain(of_tokens) {
             if let Some(name) = line.text.get(range) {
                 names.learn(kind, name);
             }
         }
     }
+}
+
+/// Writes the lines of a text with pseudonyms, whose names are known.
+pub(super) fn write_lines(text: &[u8], log: bool, names: &mut Pseudonyms, out: &mut Vec<u8>) {
     for line in IntelLines::new(text) {
         let raw = text.get(line.span.start as usize..line.span.end as usize).unwrap_or_default();
         let end = raw.get(line.text.len()..).unwrap_or_default();
@@ -120,16 +159,9 @@ fn rewrite_line(line: &[u8], log: bool, names: &mut Pseudonyms, out: &mut Vec<u8
     let mut found = named(line, log);
     tokens(line, log, &mut found);
     words(line, names, &mut found);
-    // Of overlapping ones the first that was found counts.
-    let mut taken: Vec<(PrivateKind, Range<usize>)> = Vec::new();
-    for (kind, range) in found {
-        if taken.iter().all(|(_, other)| range.end <= other.start || other.end <= range.start) {
-            taken.push((kind, range));
-        }
-    }
-    taken.sort_by_key(|(_, range)| range.start);
+    found.sort_by_key(|(_, range)| range.start);
     let mut at = 0;
-    for (kind, range) in taken {
+    for (kind, range) in found {
         let Some(name) = line.get(range.clone()) else { continue };
         out.extend_from_slice(line.get(at..range.start).unwrap_or_default());
         out.extend_from_slice(names.of(kind, name).as_bytes());
@@ -138,24 +170,30 @@ fn rewrite_line(line: &[u8], log: bool, names: &mut Pseudonyms, out: &mut Vec<u8
     out.extend_from_slice(line.get(at..).unwrap_or_default());
 }
 
+/// Adds a name. Of overlapping ones the first that was found counts.
+fn add(found: &mut Vec<(PrivateKind, Range<usize>)>, kind: PrivateKind, range: Range<usize>) {
+    if found.iter().all(|(_, other)| range.end <= other.start || other.end <= range.start) {
+        found.push((kind, range));
+    }
+}
+
 /// What the message of a line names.
 fn named(line: &[u8], log: bool) -> Vec<(PrivateKind, Range<usize>)> {
     let mut found = Vec::new();
     if log && let Some(range) = host(line) {
-        found.push((Host, range));
+        add(&mut found, Host, range);
     }
-    if log && let Some(range) = faulting(line) {
-        found.push((Process, range));
+    if log && let Some(range) = before_pid(line) {
+        add(&mut found, Process, range);
+    }
+    if log && let Some(range) = task_of_memory(line) {
+        add(&mut found, Process, range);
     }
     for pattern in PATTERNS.iter().filter(|pattern| log || pattern.dumps) {
         if !pattern.line.is_empty() && find(line, pattern.line.as_bytes()).is_none() {
             continue;
         }
-        let Some(at) = find(line, pattern.before.as_bytes()) else { continue };
-        if at > 0 && pattern.before.starts_with(|c: char| c.is_alphabetic()) && is_word(line[at - 1]) {
-            continue;
-        }
-        let start = at + pattern.before.len();
+        let Some(start) = after(line, pattern.before) else { continue };
         let rest = line.get(start..).unwrap_or_default();
         let ends = pattern.ends.iter().filter_map(|end| match pattern.last {
             true => rest.windows(end.len()).rposition(|window| window == end.as_bytes()),
@@ -163,22 +201,31 @@ fn named(line: &[u8], log: bool) -> Vec<(PrivateKind, Range<usize>)> {
         });
         let end = match ends.min() {
             Some(end) => end,
-            // `process 3 pid` and the like name nothing without their end.
-            None if pattern.ends.is_empty()
-                || matches!(pattern.before, "Comm: " | "comm=" | "serial=" | "Process: ") =>
-            {
-                rest.len()
-            }
-            None => continue,
+            None if pattern.needs_end => continue,
+            None => rest.len(),
         };
         let name = rest.get(..end).unwrap_or_default();
         let blanks = name.len() - crate::intel::text::skip_blanks(name).len();
         let name = trim(name);
         if !name.is_empty() && !NOBODY.contains(&name) {
-            found.push((pattern.kind, start + blanks..start + blanks + name.len()));
+            add(&mut found, pattern.kind, start + blanks..start + blanks + name.len());
         }
     }
     found
+}
+
+/// The end of a text where it first comes up in a line, and is not the end of a longer word.
+fn after(line: &[u8], before: &str) -> Option<usize> {
+    let mut from = 0;
+    loop {
+        let at = from + find(line.get(from..)?, before.as_bytes())?;
+        let in_word = before.starts_with(|c: char| c.is_alphabetic())
+            && at.checked_sub(1).and_then(|at| line.get(at)).is_some_and(|&c| is_word(c));
+        if !in_word {
+            return Some(at + before.len());
+        }
+        from = at + 1;
+    }
 }
 
 /// The name of the machine, which a log of journald or syslog has in each line after the time.
@@ -213,12 +260,21 @@ fn host(line: &[u8]) -> Option<Range<usize>> {
     (program < 64 && !host.is_empty() && !text(&host).starts_with(b"[")).then_some(host)
 }
 
-/// `game[1234]: segfault at 0`
-fn faulting(line: &[u8]) -> Option<Range<usize>> {
-    let at = ["]: segfault at ", "]: unhandled ", "] general protection", "] trap "]
-        .iter()
-        .find_map(|message| find(line, message.as_bytes()))?;
-    let open = line.get(..at)?.iter().rposition(|&c| c == b'[')?;
+/// `game[1234]: segfault at 0`, `game (1234): drop_caches: 3`
+fn before_pid(line: &[u8]) -> Option<Range<usize>> {
+    const MESSAGES: [&str; 9] = [
+        "]: segfault at ",
+        "]: unhandled ",
+        "] general protection",
+        "] trap ",
+        "] context reset due to GPU hang",
+        "): drop_caches",
+        "): Using mlock ulimits",
+        "): /proc/",
+        ") used greatest stack depth",
+    ];
+    let at = MESSAGES.iter().find_map(|message| find(line, message.as_bytes()))?;
+    let open = line.get(..at)?.iter().rposition(|&c| matches!(c, b'[' | b'('))?;
     let before = line.get(..open)?;
     let start = ["] ", "kernel: ", "traps: "]
         .iter()
@@ -227,7 +283,33 @@ fn faulting(line: &[u8]) -> Option<Range<usize>> {
         })
         .max()
         .unwrap_or(0);
-    (start < open).then_some(start..open)
+    let len = trim(before.get(start..)?).len();
+    (len > 0).then_some(start..start + len)
+}
+
+/// The name at the end of a row of the tasks that the kernel lists when it runs out of memory: `[   1234]  1000  1234 …  0 game`.
+fn task_of_memory(line: &[u8]) -> Option<Range<usize>> {
+    /// Columns of numbers after the process id, at least.
+    const COLUMNS: usize = 6;
+    let number = |text: &[u8]| {
+        let digits = text.strip_prefix(b"-").unwrap_or(text);
+        !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
+    };
+    let close = line.windows(2).rposition(|pair| pair == b"] ")?;
+    let open = line.get(..close)?.iter().rposition(|&c| c == b'[')?;
+    if !number(trim(line.get(open + 1..close)?)) {
+        return None;
+    }
+    let (mut at, mut columns) = (close + 1, 0);
+    loop {
+        at += line.get(at..)?.iter().take_while(|&&c| c == b' ').count();
+        let len = line.get(at..)?.iter().position(|&c| c == b' ').unwrap_or(line.len() - at);
+        if !number(line.get(at..at + len)?) {
+            break;
+        }
+        (at, columns) = (at + len, columns + 1);
+    }
+    (columns >= COLUMNS && at < line.len()).then_some(at..line.len())
 }
 
 /// Users in paths and accounts; of a log also addresses of networks and UUIDs.
@@ -237,13 +319,15 @@ fn tokens(line: &[u8], log: bool, found: &mut Vec<(PrivateKind, Range<usize>)>) 
         while let Some(at) = line.get(from..).and_then(|rest| find(rest, home)) {
             let start = from + at + home.len();
             let rest = line.get(start..).unwrap_or_default();
-            let len = rest.iter().take_while(|&&c| is_word(c) || c == b'.' || c >= 0x80).count();
+            let len = rest.iter().take_while(|&&c| !ends_user(c)).count();
             if len > 0 {
-                found.push((PrivateKind::User, start..start + len));
+                add(found, User, start..start + len);
             }
             from = start + len;
         }
     }
+    // `67.5.10.1` is a chip where a driver of GPUs prints it.
+    let of_gpu = [&b"[drm"[..], b"msm", b"adreno"].iter().any(|driver| find(line, driver).is_some());
     let is_token = |c: u8| is_word(c) || matches!(c, b':' | b'.' | b'@' | b'+') || c >= 0x80;
     let mut at = 0;
     while at < line.len() {
@@ -252,14 +336,14 @@ fn tokens(line: &[u8], log: bool, found: &mut Vec<(PrivateKind, Range<usize>)>) 
         let token = rest.get(..len).unwrap_or_default();
         let trimmed = token.len() - token.iter().rev().take_while(|&&c| matches!(c, b':' | b'.')).count();
         let token = token.get(..trimmed).unwrap_or_default();
-        if let Some(kind) = token_kind(token, log) {
-            found.push((kind, at..at + token.len()));
+        if let Some(kind) = token_kind(token, log, of_gpu) {
+            add(found, kind, at..at + token.len());
         }
         at += len.max(1);
     }
 }
 
-fn token_kind(token: &[u8], log: bool) -> Option<PrivateKind> {
+fn token_kind(token: &[u8], log: bool, of_gpu: bool) -> Option<PrivateKind> {
     let hex = |part: &[u8]| part.iter().all(u8::is_ascii_hexdigit);
     let parts = |at: u8| token.split(move |&c| c == at);
     if let Some(at) = token.iter().position(|&c| c == b'@') {
@@ -289,24 +373,40 @@ fn token_kind(token: &[u8], log: bool) -> Option<PrivateKind> {
         part.iter().all(u8::is_ascii_digit)
             && std::str::from_utf8(part).is_ok_and(|n| n.parse::<u8>().is_ok())
     };
-    // `6.3.0.2` is a chip.
-    let of_chip = token.get(1) == Some(&b'.');
-    (!of_chip && lengths(b'.').len() == 4 && parts(b'.').all(number)).then_some(PrivateKind::Network)
+    // A port may follow.
+    let address = parts(b':').next()?;
+    let bytes = || address.split(|&c| c == b'.');
+    (!of_gpu && bytes().count() == 4 && bytes().all(number)).then_some(PrivateKind::Network)
 }
 
 /// Names that are known, where they are words of their own.
 fn words(line: &[u8], names: &Pseudonyms, found: &mut Vec<(PrivateKind, Range<usize>)>) {
-    for (kind, word) in names.words() {
-        let mut from = 0;
-        while let Some(at) = line.get(from..).and_then(|rest| find(rest, word)) {
-            let (start, end) = (from + at, from + at + word.len());
-            let apart = |c: Option<&u8>| c.is_none_or(|&c| !c.is_ascii_alphanumeric());
-            if apart(start.checked_sub(1).and_then(|before| line.get(before))) && apart(line.get(end)) {
-                found.push((*kind, start..end));
-            }
-            from = end;
+    let apart = |c: Option<&u8>| c.is_none_or(|&c| !c.is_ascii_alphanumeric());
+    let mut at = 0;
+    while let Some(&first) = line.get(at) {
+        let rest = line.get(at..).unwrap_or_default();
+        let mut len = 1;
+        if apart(at.checked_sub(1).and_then(|before| line.get(before)))
+            && let Some((kind, word)) = names
+                .words(first)
+                .iter()
+                .find(|(_, word)| rest.starts_with(word) && apart(rest.get(word.len())))
+        {
+            len = word.len();
+            add(found, *kind, at..at + len);
         }
+        at += len;
     }
+}
+
+/// Whether the name of a user in a path ends here. It may be an address of mail.
+fn ends_user(c: u8) -> bool {
+    c.is_ascii_whitespace()
+        || c.is_ascii_control()
+        || matches!(
+            c,
+            b'/' | b'\\' | b'"' | b'\'' | b'`' | b':' | b',' | b';' | b')' | b']' | b'<' | b'>' | b'|'
+        )
 }
 
 fn is_word(c: u8) -> bool {
@@ -358,9 +458,31 @@ mod tests {
             ("opened /home/alice/game.bin", "alice"),
             (r"loading C:\users\bob\x.dll", "bob"),
             ("Linux version 6.12 (builder@farm7.example) (gcc)", "farm7"),
+            ("[drm] GT0: quake[77] context reset due to GPU hang", "quake"),
+            ("Fence expiration time out i915-0000:00:02.0:gnome shell[2213]:3e4!", "gnome"),
+            ("Asynchronous wait on fence 0000:00:02.0:quake[2213]:1f1c0 timed out (hint:x)", "quake"),
+            ("msm: offending task: game (/opt/game --token hunter2", "hunter2"),
+            ("audit: type=1327 proctitle=2F62696E2F", "2F62"),
+            ("subprocess list: process quake pid 3", "quake"),
+            ("task:quake 3        state:D stack:0     pid:4711", "quake"),
+            ("oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),task=quake,pid=4711,uid=1000", "quake"),
+            (
+                "[  4.2] [   4711]  1000  4711   123456     1234   200704        0          -200 my quake",
+                "my quake",
+            ),
+            ("[  4.2] bash (4711): drop_caches: 3", "bash"),
+            ("bash (4711) used greatest stack depth: 12000 bytes left", "bash"),
+            ("process '/opt/quake' started with executable stack", "quake"),
+            ("systemd[1]: Set hostname to <tower>.", "tower"),
+            ("nfs: server nas.example not responding, still trying", "nas"),
+            ("game: /home/ann@corp.example/game", "corp"),
+            ("carol: /home/carol/game", "carol"),
             ("eth0: link up 52:54:00:12:34:56", "52:54"),
             ("wlan0: fe80::1ff:fe23:4567:890a joined", "fe80"),
             ("audit: addr=192.168.1.17 terminal", "192.168"),
+            ("IN=eth0 SRC=2.3.4.5 DST=8.8.8.8", "2.3.4.5"),
+            ("tcp: 2.3.4.5:8080 is flooded", "2.3.4.5"),
+            ("/home/alice/game\nusb 1-3: Product: Alice's Phone", "Alice"),
             ("usb 1-1: SerialNumber: 4C5300011212", "4C53"),
             ("EXT4-fs (sda1): mounted 123e4567-e89b-12d3-a456-426614174000", "123e4567"),
             ("Nov 27 12:00:01 workstation kernel: [drm] hang", "workstation"),
@@ -377,7 +499,10 @@ mod tests {
             "[   12.345678] amdgpu 0000:03:00.0: [drm] *ERROR* ring gfx_0.0.0 timeout, signaled seq=5, emitted seq=7\n",
             "amdgpu 0000:03:00.0: amdgpu: [gfxhub] page fault (src_id:0 ring:24 vmid:3 pasid:32770)\r\n",
             "msm_dpu 5000000.gpu: [drm:recover_worker] *ERROR* 6.3.0.2: hangcheck recover!\n",
+            "msm_dpu ae01000.gpu: [drm:recover_worker] *ERROR* 67.5.10.1: hangcheck recover!\n",
             "i915 0000:00:02.0: [drm] GPU HANG: ecode 12:1:85dffffb, in no process [-1]",
+            "amdgpu: ring gfx timeout, process information follows\n",
+            "[    1.0] [drm] 1 2 3 4 5 6 7 rows\n",
             "adreno 5000000.gpu: [drm:a6xx_irq] *ERROR* gpu fault ring 0 fence 1 status 00E51005\n",
             "xe 0000:03:00.0: [drm] Using GuC firmware from xe/lnl_guc_70.bin version 70.36.0 at 12:00:01\n",
         ] {

@@ -1,4 +1,4 @@
-//! Pseudonyms: which name stands for what.
+//! Pseudonyms of private texts, numbered in the order in which the texts come up.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ impl PrivateKind {
     }
 }
 
-/// A private text and what stands for it.
+/// A private text and its pseudonym.
 #[derive(Clone, Copy, Debug)]
 pub struct Pseudonym<'p> {
     /// What it is.
@@ -65,8 +65,9 @@ pub struct Pseudonym<'p> {
 pub struct Pseudonyms {
     by_text: BTreeMap<(PrivateKind, Vec<u8>), (usize, u64)>,
     counts: BTreeMap<PrivateKind, usize>,
-    /// Words that are replaced wherever they are a word of their own, the longest first.
-    words: Vec<(PrivateKind, Vec<u8>)>,
+    /// Words that are replaced wherever they are a word of their own: by their first byte, the longest first.
+    words: BTreeMap<u8, Vec<(PrivateKind, Vec<u8>)>>,
+    word_count: usize,
     fields_only: bool,
 }
 
@@ -104,6 +105,12 @@ impl Pseudonyms {
         if matches!(kind, PrivateKind::Process | PrivateKind::Host | PrivateKind::User) {
             self.add_word(kind, text);
         }
+        if kind == PrivateKind::User {
+            // As devices are named: `Ada's Phone`.
+            let mut upper = text.to_vec();
+            upper.iter_mut().take(1).for_each(|c| c.make_ascii_uppercase());
+            self.add_word(kind, &upper);
+        }
         if kind == PrivateKind::Command {
             self.learn_command(text);
         }
@@ -118,10 +125,15 @@ impl Pseudonyms {
     }
 
     fn add_word(&mut self, kind: PrivateKind, text: &[u8]) {
+        let Some(&first) = text.first().filter(|_| text.len() >= MIN_WORD && self.word_count < MAX_NAMES)
+        else {
+            return;
+        };
         let entry = (kind, text.to_vec());
-        if text.len() >= MIN_WORD && self.words.len() < MAX_NAMES && !self.words.contains(&entry) {
-            let at = self.words.partition_point(|(_, word)| word.len() >= text.len());
-            self.words.insert(at, entry);
+        let words = self.words.entry(first).or_default();
+        if !words.contains(&entry) {
+            words.insert(words.partition_point(|(_, word)| word.len() >= text.len()), entry);
+            self.word_count += 1;
         }
     }
 
@@ -131,9 +143,12 @@ impl Pseudonyms {
         self.fields_only = only;
     }
 
-    /// Names that are replaced wherever they are a word of their own.
-    pub(super) fn words(&self) -> &[(PrivateKind, Vec<u8>)] {
-        if self.fields_only { &[] } else { &self.words }
+    /// Names that begin with a byte and are replaced wherever they are a word of their own, the longest first.
+    pub(super) fn words(&self, first: u8) -> &[(PrivateKind, Vec<u8>)] {
+        match self.words.get(&first) {
+            Some(words) if !self.fields_only => words,
+            _ => &[],
+        }
     }
 
     /// All of them.
@@ -166,7 +181,7 @@ mod tests {
     fn the_program_of_a_command_line_is_a_word() {
         let mut names = Pseudonyms::default();
         names.of(PrivateKind::Command, b"/usr/bin/long-program-name --level 3");
-        let words: Vec<&[u8]> = names.words().iter().map(|(_, word)| word.as_slice()).collect();
+        let words: Vec<&[u8]> = names.words(b'l').iter().map(|(_, word)| word.as_slice()).collect();
         assert_eq!(words, [&b"long-program-name"[..], b"long-program-na"]);
     }
 

@@ -1,6 +1,6 @@
 //! The list of what goes into a bundle and what was taken out: for the user before it is written, and as README.txt in it.
 //!
-//! README.txt has no name that a pseudonym stands for; the list that is printed has them.
+//! The list that is printed has the private names with their pseudonyms, README.txt only the numbers of them.
 
 use super::{Bundle, BundleFile, BundledDump};
 use crate::plural::counted;
@@ -136,8 +136,8 @@ pub(super) fn readme(bundle: &Bundle<'_>, files: &[BundleFile], version: &str) -
     }
     let _ = write!(out, "\nWhat is in here:\n{}\n{}", table(files), bundle.taken_out(false));
     out.push_str(
-        "\nA pseudonym such as `process-1` stands for one name in all files of this archive. Names are numbered as they come up; \
-         nothing of a name is kept.\n\n",
+        "\nA pseudonym such as `process-1` replaces the same name in all files of this archive. Names are numbered in the order in \
+         which they come up.\n\n",
     );
     out.push_str(STAYS);
     out

@@ -1,4 +1,4 @@
-//! What `bundle` packs: dumps and captures without private data, and what unwedge has to say of them.
+//! What `bundle` packs: dumps and captures without private data, and their verdicts.
 //!
 //! Verdict, page and packets are made from the dump that goes into the bundle, so that they hold nothing that it does not. Never:
 //! the archive, files, a decision of the user's.
@@ -142,19 +142,20 @@ impl<'d> Bundle<'d> {
         text: &[u8],
         old: &str,
     ) -> Result<(Vec<u8>, FileKind), BundleError> {
-        let mut new = String::new();
+        let dump = Dump::read_file(kind, text).map_err(ViewError::from)?;
+        let kind = dump.kind();
+        let private = PrivateDump::new(&dump, text);
+        let mut new = "none".to_owned();
         for fields_only in [false, true] {
-            let dump = Dump::read_file(kind, text).map_err(ViewError::from)?;
-            let kind = dump.kind();
-            let private = PrivateDump::new(&dump, text);
-            self.names.in_fields_only(fields_only);
-            let names = (!self.options.keep_names).then_some(&mut self.names);
-            let bytes = private.rewrite(names, &|_| false);
-            self.names.in_fields_only(false);
+            let mut names = self.names.clone();
+            names.in_fields_only(fields_only);
+            let bytes = private.rewrite((!self.options.keep_names).then_some(&mut names), &|_| false);
+            names.in_fields_only(false);
             // What begins with the name of a process may look like something else without it.
             if let Ok(read) = Dump::read_file(kind, &bytes) {
                 new = around::explained(&read, self.db, self.options.max_size).signature();
                 if new == old {
+                    self.names = names;
                     return Ok((bytes, kind));
                 }
             }
@@ -189,7 +190,7 @@ impl<'d> Bundle<'d> {
         Ok((bytes, tally))
     }
 
-    /// The dump, and what unwedge has to say of it.
+    /// The dump and its verdict.
     fn shown(&self, kind: FileKind, bytes: Vec<u8>) -> Result<Vec<BundleFile>, BundleError> {
         let name = match kind {
             FileKind::I915ErrorState => DUMP_NAMES[1],

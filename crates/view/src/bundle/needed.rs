@@ -8,8 +8,9 @@ use unwedge_capture::private::PrivateDump;
 use unwedge_capture::{Dump, FileKind};
 use unwedge_hw::Db;
 
-/// Verdicts that are made at most. What is undecided then is kept.
+/// Verdicts that are made at most, and bytes of dumps that are read for them. What is undecided then is kept.
 const TRIALS: usize = 256;
+const TRIED_BYTES: u64 = 8 << 30;
 
 /// The result.
 pub(super) struct Search {
@@ -32,7 +33,9 @@ struct Trial<'s, 'a> {
 pub(super) fn search(private: &PrivateDump<'_>, kind: FileKind, db: &Db, max_size: u64) -> Search {
     let count = private.contents.len();
     let search = Search { cut: vec![false; count], unfinished: false };
-    let mut trial = Trial { private, kind, db, max_size, wanted: None, search, left: TRIALS };
+    let trials = TRIED_BYTES / private.len().max(1) as u64;
+    let left = usize::try_from(trials).unwrap_or(TRIALS).clamp(1, TRIALS);
+    let mut trial = Trial { private, kind, db, max_size, wanted: None, search, left };
     trial.wanted = trial.verdict();
     if trial.wanted.is_some() {
         let all: Vec<usize> = (0..count).collect();
