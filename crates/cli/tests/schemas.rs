@@ -1,15 +1,23 @@
-//! What commands print with `--json` is what their schemas say: every field is named in them and has the type that they give.
+//! What commands write as JSON is as their schemas say: every field is named in them and has the type that they give. A command with
+//! `--json` but without a schema, and a schema whose command is not tried here, fail a test.
 
 mod program;
 
 use program::{Folder, outcome, unwedge};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::net::{SocketAddr, UdpSocket};
+use std::process::Stdio;
+use std::time::SystemTime;
 use unwedge::base::Generation;
 use unwedge::hw::intel::platform::Platform;
 use unwedge::intel::lrc::{LrcLayout, LrcOwner, PAGE};
+use unwedge_args::groups;
 use unwedge_testkit::devcore::DevcoreBuilder;
-use unwedge_testkit::{amdgpu, captures, data, i915, intel, xe};
+use unwedge_testkit::rd::CaptureBuilder;
+use unwedge_testkit::{amdgpu, captures, data, i915, intel, pm4, xe};
 use unwedge_view::schema::{PUBLISHED, published};
 
 /// Validators that know no fields but those of the schemas, which themselves allow any.
@@ -110,9 +118,45 @@ fn dumps() -> Vec<(String, Vec<u8>)> {
     dumps
 }
 
+/// Commands that are chosen by an option, and one that has no option for its JSON: it writes it to files.
+const BESIDE_OPTIONS: [&str; 3] = ["query pixel", "layout formats", "watch"];
+
+/// The commands below one that print JSON.
+fn commands_with_json(command: &clap::Command, words: &str, out: &mut BTreeSet<String>) {
+    for command in command.get_subcommands() {
+        let verb = format!("{words} {}", command.get_name()).trim_start().to_owned();
+        let prints = command.get_arguments().any(|arg| {
+            let format = |value: &clap::builder::PossibleValue| value.get_name() == "ndjson";
+            arg.get_long() == Some("json") || arg.get_possible_values().iter().any(format)
+        });
+        commands_with_json(command, &verb, out);
+        out.extend(prints.then_some(verb));
+    }
+}
+
 #[test]
-fn dumps_and_captures() {
+fn every_command_that_prints_json_has_a_schema() {
+    let mut commands = BESIDE_OPTIONS.map(str::to_owned).into();
+    commands_with_json(&groups::command(), "", &mut commands);
+    let schemas: BTreeSet<String> = PUBLISHED.iter().map(|(verb, _)| (*verb).to_owned()).collect();
+    assert_eq!(commands, schemas, "commands with JSON on the left, with a schema on the right");
+}
+
+#[test]
+fn commands_write_what_their_schemas_say() {
     let mut schemas = Schemas::new();
+    dumps_and_captures(&mut schemas);
+    several_dumps_and_differences(&mut schemas);
+    registers_layouts_and_contexts(&mut schemas);
+    code_and_shaders(&mut schemas);
+    kept_dumps(&mut schemas);
+    breadcrumbs(&mut schemas);
+    for (verb, _) in PUBLISHED {
+        assert!(schemas.seen.contains_key(verb), "no output of {verb} was checked");
+    }
+}
+
+fn dumps_and_captures(schemas: &mut Schemas) {
     for (_, dump) in dumps() {
         for (verb, args) in [
             ("explain", &["explain", "--json", "-"][..]),
@@ -126,8 +170,9 @@ fn dumps_and_captures() {
     }
     let mut hung = data::dumps();
     let folder = Folder::new();
-    folder.run(&["demo", "--save", "demo.devcore"], b"");
-    hung.push(("demo".to_owned(), std::fs::read(folder.path("demo.devcore")).expect("the demo")));
+    let (_, explained, _) = folder.run(&["demo", "--json", "--save", "demo.devcore"], b"");
+    schemas.check("demo", &explained);
+    hung.push(("demo".to_owned(), fs::read(folder.path("demo.devcore")).expect("the demo")));
     for (_, dump) in &hung {
         schemas.run("explain", &["explain", "--json", "-"], dump);
         schemas.run("decode", &["decode", "--json", "--around", "hang", "-"], dump);
@@ -139,14 +184,25 @@ fn dumps_and_captures() {
         schemas.run("rd cat", &["rd", "cat", "--json", "-"], &capture);
         schemas.run("query", &["query", "--format", "ndjson", "-"], &capture);
     }
+    // The CP reads what it wrote without waiting for the write.
+    const CP_MEM_WRITE: u32 = 0x3d;
+    const CP_MEM_TO_MEM: u32 = 0x73;
+    let write = pm4::pkt7(CP_MEM_WRITE, &[0x3000_0000, 0, 7]);
+    let stream = [write, pm4::pkt7(CP_MEM_TO_MEM, &[0, 0x3000_0040, 0, 0x3000_0000, 0])].concat();
+    let capture = CaptureBuilder::new(630, "synthetic\0").buffer(0x3000_0000, &[0; 64]);
+    let capture = capture.buffer(0x2000_0000, &stream).submit(0x2000_0000, stream.len() as u32).bytes();
+    let (_, linted, err) = outcome(&["lint", "--all", "--json", "-"], &capture);
+    let report: Value = serde_json::from_str(&linted).unwrap_or_else(|e| panic!("{e}: {err}"));
+    let findings = report["findings"].as_array().expect("findings");
+    assert!(findings.iter().any(|finding| finding["reader"].is_object()), "{linted}");
+    schemas.check("lint", &linted);
+    schemas.run("query pixel", &["query", "--pixel", "1,1", "--json", "-"], &capture);
     for verb in ["explain", "info", "decode", "rd info", "rd cat", "query"] {
         assert!(schemas.seen.get(verb).is_some_and(|&seen| seen > 5), "{verb}: {:?}", schemas.seen);
     }
 }
 
-#[test]
-fn several_dumps_and_differences() {
-    let mut schemas = Schemas::new();
+fn several_dumps_and_differences(schemas: &mut Schemas) {
     let dump = |process: &str| DevcoreBuilder::complete(Generation::A6xx).process(process, process).text();
     let i915 = &i915::variety()[0].1;
     let mut captures = captures::variety();
@@ -187,9 +243,7 @@ fn dump_with_a_context() -> Vec<u8> {
     i915::ErrorStateBuilder::new(intel::TestDevice::named("tgl")).engine(engine).text()
 }
 
-#[test]
-fn registers_layouts_and_contexts() {
-    let mut schemas = Schemas::new();
+fn registers_layouts_and_contexts(schemas: &mut Schemas) {
     for args in [
         &["regs", "--json", "a630", "RB_MRT[0].CONTROL", "CP_WAIT_REG_MEM", "pc_di_primtype"][..],
         &["regs", "--json", "a6xx", "0x8c17", "0x4b"],
@@ -213,20 +267,13 @@ fn registers_layouts_and_contexts() {
     schemas.check("lrc diff", &out);
 }
 
-#[test]
-fn code_and_shaders() {
-    let mut schemas = Schemas::new();
+fn code_and_shaders(schemas: &mut Schemas) {
     const BAD: &[u8] = b"s_mov_b32 vcc_lo, 0\nv_div_fmas_f32 v0, v1, v2, v3\ns_endpgm\n";
     for gpu in ["gfx900", "gfx1100"] {
         let args = ["amd", "check", "--json", "--gpu", gpu, "-"];
-        let (_, code, _) = outcome(&["amd", "asm", "--gpu", gpu, "-"], BAD);
-        let _ = code;
         schemas.run("amd check", &args, BAD);
     }
-    let (_, out, _) = outcome(&["amd", "run", "--json", "--gpu", "gfx900", "-"], b"s_endpgm\n");
-    if !out.is_empty() {
-        schemas.check("amd run", &out);
-    }
+    schemas.run("amd run", &["amd", "run", "--json", "--gpu", "gfx900", "-"], b"s_endpgm\n");
     schemas.run(
         "ir3 check",
         &["ir3", "check", "--json", "--gpu", "a630", "-"],
@@ -237,6 +284,76 @@ fn code_and_shaders() {
         &["eu", "check", "--json", "--platform", "tgl", "--hex", "-"],
         b"60000000000000000000000000000000",
     );
+    // Invocations 2 and 3 store past the end of the buffer.
+    for args in [&["run", "--buffer", "0.5=8"][..], &["validate"], &["opt", "--print-changed"]] {
+        let verb = format!("shader {}", args[0]);
+        schemas.run(&verb, &[&["shader"], args, &["--json", "-"]].concat(), SHADER);
+    }
+    schemas.run("shader validate", &["shader", "validate", "--json", "-"], b"shader compute \"main\"\nno\n");
+}
+
+/// Each of four invocations stores five times its number.
+const SHADER: &[u8] = br#"shader compute "main"
+workgroup_size 4 1 1
+sizes shared 0 scratch 0 push 0
+floats 16 nearest any
+floats 32 nearest any
+floats 64 nearest any
+type t0 = b32
+resource r0 "" storage_buffer set 0 binding 5 count 1 size 0 dim buffer access restrict
+fn f0 "main" () -> () {
+  %0: b32 = const<0x5>
+  %1: b32 = const<0x0>
+  %2: b32 = const<0x1>
+  %3: b32 = const<0x4>
+  %4: b32 = sysval<local_invocation_index>
+  %5: b32 = imul %4, %0
+  %6: handle = descriptor<r0> %1
+  %7: b32 = imul %4, %3
+  store<storage align 4 access restrict> %5, %6, %7
+  return
+}
+"#;
+
+/// `watch` writes the JSON of each dump that it keeps to a file.
+fn kept_dumps(schemas: &mut Schemas) {
+    let dump = DevcoreBuilder::complete(Generation::A6xx).text();
+    let folder = Folder::of(&[("in/a.devcore", dump), ("in/b", i915::variety().remove(0).1)]);
+    for name in ["in/a.devcore", "in/b"] {
+        // A file that changed a moment ago is still being written.
+        let file = File::options().append(true).open(folder.path(name)).expect("the file");
+        file.set_modified(SystemTime::UNIX_EPOCH).expect("a time");
+    }
+    let (_, _, err) = folder.run(&["watch", "--once", "--store", "kept", "in"], b"");
+    let kept = Folder::names_of(&folder.0.join("kept"));
+    let objects: Vec<&String> = kept.iter().filter(|name| name.ends_with(".json")).collect();
+    assert_eq!(objects.len(), 2, "{kept:?} {err}");
+    for name in objects {
+        schemas.check("watch", &fs::read_to_string(folder.0.join("kept").join(name)).expect("the file"));
+    }
+}
+
+fn breadcrumbs(schemas: &mut Schemas) {
+    let draws = pm4::pkt7(pm4::CP_DRAW_INDX_OFFSET, &[0x8004, 1, 3]).repeat(4);
+    let capture = CaptureBuilder::new(630, "synthetic\0").buffer(0x2000_0000, &draws);
+    let capture = capture.submit(0x2000_0000, draws.len() as u32).bytes();
+    let folder = Folder::of(&[("a.rd", capture)]);
+    let mut command = program::command();
+    command.args(["breadcrumbs", "listen", "--port", "0", "--json", "--idle", "1s", "--capture"]);
+    command.arg(folder.path("a.rd")).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the program starts");
+    let mut line = String::new();
+    BufReader::new(child.stderr.take().expect("a pipe")).read_line(&mut line).expect("a line");
+    let port = line.trim().rsplit_once(':').and_then(|(_, port)| port.parse().ok());
+    let address = SocketAddr::from(([127, 0, 0, 1], port.unwrap_or_else(|| panic!("{line}"))));
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    for number in [1_u32, 4] {
+        socket.send_to(&number.to_be_bytes(), address).expect("a datagram");
+    }
+    let out = program::text(&child.wait_with_output().expect("it ends").stdout);
+    let report: Value = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}"));
+    assert!(report["packet"].is_object() && report["gaps"][0].is_array(), "{out}");
+    schemas.check("breadcrumbs listen", &out);
 }
 
 #[test]

@@ -374,6 +374,7 @@ fn end_of(text: &str, columns: usize) -> String {
 }
 
 crate::schema::shapes!(object: JsonUnread<'_>, JsonSummary<'_>);
+crate::schema::shapes!(unread: JsonUnread<'_>);
 
 #[cfg(test)]
 mod tests {

@@ -72,6 +72,7 @@ pub fn status(stats: &BreadcrumbStats, now: Duration) -> String {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Summary<'a> {
     schema: &'static str,
     schema_version: u32,
@@ -91,6 +92,7 @@ struct Summary<'a> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct PacketObject<'a> {
     name: &'a str,
     iova: Hex,
@@ -183,3 +185,5 @@ fn others(stats: &BreadcrumbStats, foreign: u64, out: &mut dyn Write) -> io::Res
     }
     Ok(())
 }
+
+crate::schema::shapes!(object: Summary<'_>);

@@ -1,4 +1,4 @@
-//! JSON Schemas of the JSON that commands print: generated from the types that are serialized, kept in `schemas/`, compared by a test.
+//! JSON Schemas of the JSON that commands write: generated from the types that are serialized, kept in `schemas/`, compared by a test.
 //!
 //! A published schema is open, as docs/json-schema.md says: no field is required, and where a string has one of a few values,
 //! others may come. Objects of JSON lines have one of several shapes. Never: a schema that is written by hand, but for the few
@@ -39,6 +39,8 @@ pub(crate) use shape;
 /// The schemas that are checked in: the command, and the text of its schema.
 pub const PUBLISHED: &[(&str, &str)] = &[
     ("explain", include_str!("../schemas/explain.schema.json")),
+    ("watch", include_str!("../schemas/watch.schema.json")),
+    ("demo", include_str!("../schemas/demo.schema.json")),
     ("info", include_str!("../schemas/info.schema.json")),
     ("decode", include_str!("../schemas/decode.schema.json")),
     ("rd info", include_str!("../schemas/rd-info.schema.json")),
@@ -57,6 +59,8 @@ pub const PUBLISHED: &[(&str, &str)] = &[
     ("amd check", include_str!("../schemas/amd-check.schema.json")),
     ("amd run", include_str!("../schemas/amd-run.schema.json")),
     ("replay", include_str!("../schemas/replay.schema.json")),
+    ("lint", include_str!("../schemas/lint.schema.json")),
+    ("breadcrumbs listen", include_str!("../schemas/breadcrumbs-listen.schema.json")),
     ("shader run", include_str!("../schemas/shader-run.schema.json")),
     ("shader validate", include_str!("../schemas/shader-validate.schema.json")),
     ("shader opt", include_str!("../schemas/shader-opt.schema.json")),
@@ -87,6 +91,9 @@ mod generated {
     /// Each command that prints JSON, and what it prints.
     const VERBS: &[(&str, &[Shapes])] = &[
         ("explain", &[crate::report::json::object, crate::batch::object]),
+        // In the file that it keeps beside each dump.
+        ("watch", &[crate::report::json::object, crate::batch::unread]),
+        ("demo", &[crate::report::json::object]),
         ("info", &[crate::info::summary::object, crate::amd::info::object]),
         (
             "decode",
@@ -138,6 +145,10 @@ mod generated {
         ("amd run", &[crate::asm::run::object]),
         #[cfg(feature = "sim")]
         ("replay", &[crate::replay::object]),
+        #[cfg(feature = "sim")]
+        ("lint", &[crate::lint::object]),
+        #[cfg(feature = "sim")]
+        ("breadcrumbs listen", &[crate::breadcrumbs::object]),
         #[cfg(feature = "shader")]
         ("shader run", &[crate::shader::run::object]),
         #[cfg(feature = "shader")]
@@ -162,7 +173,7 @@ mod generated {
         let mut document = Map::new();
         let mut put = |key: &str, value: Value| document.insert(key.to_owned(), value);
         put("$schema", json!("https://json-schema.org/draft/2020-12/schema"));
-        put("title", json!(format!("unwedge {verb} --json")));
+        put("title", json!(format!("JSON of unwedge {verb}")));
         put("description", json!(about));
         put("anyOf", json!(all));
         put("$defs", Value::Object(definitions));

@@ -1,5 +1,5 @@
 //! The schemas that are checked in are those of the types: `UNWEDGE_BLESS=1 cargo test -p unwedge-view --features schema --test schemas`
-//! writes them anew.
+//! updates them. A new one is an empty file before that, which `view/src/schema.rs` includes.
 
 use std::path::Path;
 use unwedge_view::schema::{documents, file_name, published};
@@ -17,7 +17,7 @@ fn schemas_are_those_of_the_types() {
             wrong.push(verb);
         }
     }
-    assert!(wrong.is_empty(), "not as the types: {wrong:?}; UNWEDGE_BLESS=1 writes them anew");
+    assert!(wrong.is_empty(), "not as the types: {wrong:?}; UNWEDGE_BLESS=1 updates them");
     let mut files: Vec<String> = std::fs::read_dir(&folder)
         .expect("the folder of schemas")
         .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())

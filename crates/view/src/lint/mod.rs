@@ -34,6 +34,7 @@ pub struct Linted<'a> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct JsonPacket<'a> {
     set: u64,
     thread: &'a str,
@@ -59,6 +60,7 @@ impl<'a> JsonPacket<'a> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct JsonFinding<'a> {
     rule: &'static str,
     level: &'static str,
@@ -75,6 +77,7 @@ struct JsonFinding<'a> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct JsonReport<'a> {
     #[serde(flatten)]
     heading: Heading<'a>,
@@ -232,3 +235,5 @@ pub fn lint_rules(out: &mut dyn Write) -> io::Result<()> {
     }
     Ok(())
 }
+
+crate::schema::shapes!(object: JsonReport<'_>);
