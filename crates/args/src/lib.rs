@@ -82,7 +82,8 @@ const MAX_SIZE: u64 = 4 << 30;
     after_long_help = "Exit status:\n  0  complete\n  1  the input cannot be used\n  2  wrong usage\n  \
         3  decoded, but something was lost or malformed (standard error says what)\n  \
         4  a check found something (ir3 check, eu check, amd check, amd run, shader validate,
-     shader run, shader opt, lrc verify, diff --exit-code, lint)\n\n\
+     shader run, shader opt, lint, lrc verify, diff --exit-code), a replay stopped before
+     its end, or aco cannot compile a shader\n\n\
         Examples:\n  unwedge explain /sys/class/devcoredump/devcd1/data\n  unwedge decode crash.devcore.gz\n  \
         unwedge regs a630 0x8c17 0x4b\n  unwedge demo",
     subcommand_required = true,
@@ -289,7 +290,7 @@ pub enum Command {
         after_help = "Examples:\n  unwedge ir2 disasm --stage fragment shader.bin\n  unwedge ir2 asm shader.asm -o shader.bin"
     )]
     Ir2(Ir2),
-    /// Disassemble, assemble and check Intel shaders, Gen8 to Xe2
+    /// Disassemble, assemble and check Intel shaders, Gen8 to Xe3
     #[command(
         subcommand_required = true,
         after_help = "Examples:\n  unwedge eu disasm --platform tgl kernel.bin\n  unwedge eu check --platform tgl kernel.bin\n  unwedge eu asm --platform tgl kernel.asm -o kernel.bin\n  \
