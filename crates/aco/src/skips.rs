@@ -6,7 +6,8 @@
 use crate::assemble::target;
 use crate::jumps;
 use crate::machine::{MachineBlock, MachineProgram};
-use unwedge_isa::amdgcn::model::{Format, Role};
+use crate::opt::computes;
+use unwedge_isa::amdgcn::model::Format;
 use unwedge_isa::amdgcn::{Gpu, Inst, Opcode, Reg, effects};
 
 /// The most instructions that are cheaper than a branch over them.
@@ -101,19 +102,7 @@ fn drop_writes(program: &mut MachineProgram) -> bool {
 /// Whether an instruction does nothing without a lane but compute what only lanes read.
 fn is_harmless(inst: &Inst) -> bool {
     let row = inst.row();
-    let computes = matches!(
-        row.role,
-        Role::Scalar
-            | Role::ScalarFloat
-            | Role::Integer
-            | Role::Float
-            | Role::Minmax
-            | Role::Convert
-            | Role::Transcendental
-            | Role::Packed
-            | Role::Compare
-    );
-    computes && !row.format.is_memory() && !matches!(row.format, Format::Sopp | Format::Sopk)
+    computes(row.role) && !row.format.is_memory() && !matches!(row.format, Format::Sopp | Format::Sopk)
 }
 
 fn drop_branches(program: &mut MachineProgram) -> bool {

@@ -5,6 +5,22 @@ use crate::ir::{Inst, Memory, Op, Payload, Program, Pseudo, Source};
 use unwedge_isa::amdgcn::Reg;
 use unwedge_isa::amdgcn::model::{Format, Role};
 
+/// Whether instructions of a role do arithmetic in each lane, or in scalar registers, and nothing else.
+pub(crate) fn computes(role: Role) -> bool {
+    matches!(
+        role,
+        Role::Scalar
+            | Role::ScalarFloat
+            | Role::Integer
+            | Role::Float
+            | Role::Minmax
+            | Role::Convert
+            | Role::Transcendental
+            | Role::Packed
+            | Role::Compare
+    )
+}
+
 /// Whether an instruction does nothing but define temporaries.
 pub(crate) fn is_pure(program: &Program, inst: Inst) -> bool {
     let only_temps = program.definitions(inst).iter().all(|definition| {
@@ -27,19 +43,7 @@ pub(crate) fn is_pure(program: &Program, inst: Inst) -> bool {
             ),
             Op::Hw(opcode) => {
                 let row = opcode.row();
-                let computes = matches!(
-                    row.role,
-                    Role::Scalar
-                        | Role::ScalarFloat
-                        | Role::Integer
-                        | Role::Float
-                        | Role::Minmax
-                        | Role::Convert
-                        | Role::Transcendental
-                        | Role::Packed
-                        | Role::Compare
-                        | Role::Lanes
-                );
+                let computes = computes(row.role) || row.role == Role::Lanes;
                 let constant = program.payload(inst) == Payload::Memory(Memory::CONSTANT);
                 computes && !row.format.is_memory() || row.format == Format::Smem && constant
             }

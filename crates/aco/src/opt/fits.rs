@@ -9,23 +9,6 @@ use crate::machine;
 use unwedge_isa::amdgcn::Opcode;
 use unwedge_isa::amdgcn::model::{Class, Form, Format, Gfx, OperandSlot, Role, Type};
 
-/// Whether the slot takes scalar registers and constants.
-fn is_open(slot: &OperandSlot) -> bool {
-    matches!(
-        slot.class,
-        Class::Src
-            | Class::SrcLow
-            | Class::SrcHalf
-            | Class::SrcSel
-            | Class::SrcNamed
-            | Class::SrcInline
-            | Class::Ssrc
-            | Class::Ssrc32
-            | Class::SsrcLds
-            | Class::SsrcInline
-    )
-}
-
 /// Whether operands fit, with modifiers that need the long encoding if `long`.
 pub(super) fn fits(variants: &Variants, opcode: Opcode, operands: &[Operand], long: bool) -> bool {
     let row = opcode.row();
@@ -54,7 +37,7 @@ fn scalar(variants: &Variants, opcode: Opcode, operands: &[Operand]) -> bool {
             }
             continue;
         }
-        if !is_open(slot) {
+        if !slot.class.takes_constants() {
             return false;
         }
         if let Some(bits) = literal(variants, slot, operand) {
@@ -95,7 +78,7 @@ fn vector(variants: &Variants, opcode: Opcode, operands: &[Operand], long: bool)
         if !constant && operand.class.is_vgpr() {
             continue;
         }
-        if !is_open(slot) {
+        if !slot.class.takes_constants() {
             return false;
         }
         if let Some(bits) = literal(variants, slot, operand) {

@@ -14,7 +14,7 @@ mod rules;
 mod signs;
 mod uses;
 
-pub(crate) use dead::is_pure;
+pub(crate) use dead::{computes, is_pure};
 
 use crate::ir::Program;
 use crate::ir::shape::Variants;

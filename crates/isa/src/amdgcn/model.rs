@@ -381,6 +381,29 @@ vocabulary! {
     }
 }
 
+impl Class {
+    /// Whether operands may be scalar registers or constants: literals, too, unless the class says otherwise.
+    pub const fn takes_constants(self) -> bool {
+        matches!(
+            self,
+            Class::Src
+                | Class::SrcLow
+                | Class::SrcHalf
+                | Class::SrcSel
+                | Class::SrcNamed
+                | Class::SrcInline
+                | Class::SrcMatrix
+                | Class::AccMatrix
+                | Class::SrcSdwa
+                | Class::Ssrc
+                | Class::Ssrc32
+                | Class::SsrcLds
+                | Class::SsrcInline
+                | Class::Barrier
+        )
+    }
+}
+
 vocabulary! {
     /// A field of an encoding.
     Field {

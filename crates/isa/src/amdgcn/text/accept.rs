@@ -14,7 +14,7 @@ pub(super) fn accept(slot: &OperandSlot, written: &SignedOperand, gpu: &Gpu) -> 
         (_, OperandSyntax::Special(value)) => Ok(Operand::Imm(value)),
         (_, OperandSyntax::Reg { reg, dwords, half }) => register(slot, reg, dwords, half, gpu),
         (Class::ExpSrc, OperandSyntax::Off) => Ok(Operand::Off),
-        (class, OperandSyntax::Value(value)) if takes_constants(class) => {
+        (class, OperandSyntax::Value(value)) if class.takes_constants() => {
             let signed = written.neg || written.abs;
             let ty = if class == Class::Ssrc32 { Type::B32 } else { slot.ty };
             match constant(ty, value, signed, gpu)? {
@@ -36,26 +36,6 @@ pub(super) fn half_modifier(class: Class, variant: &Variant) -> Option<Mod> {
         }
         _ => None,
     }
-}
-
-fn takes_constants(class: Class) -> bool {
-    matches!(
-        class,
-        Class::Src
-            | Class::SrcLow
-            | Class::SrcHalf
-            | Class::SrcSel
-            | Class::SrcNamed
-            | Class::SrcInline
-            | Class::SrcMatrix
-            | Class::AccMatrix
-            | Class::SrcSdwa
-            | Class::Ssrc
-            | Class::Ssrc32
-            | Class::SsrcLds
-            | Class::SsrcInline
-            | Class::Barrier
-    )
 }
 
 fn takes_literals(class: Class) -> bool {
@@ -315,7 +295,7 @@ pub(super) fn constant(ty: Type, value: ExprValue, signed: bool, gpu: &Gpu) -> R
 pub(in crate::amdgcn) fn is_literal(slot: &OperandSlot, value: u32, gpu: &Gpu) -> bool {
     let number = ExprValue::number(value.into());
     let ty = if slot.class == Class::Ssrc32 { Type::B32 } else { slot.ty };
-    !takes_constants(slot.class) || constant(ty, number, false, gpu) == Ok(Operand::Literal(value))
+    !slot.class.takes_constants() || constant(ty, number, false, gpu) == Ok(Operand::Literal(value))
 }
 
 /// The code of the inline constant a number is, if it is one. What counts are the bits it has as a value of the type: 0.0 is
