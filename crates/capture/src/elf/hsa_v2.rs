@@ -3,8 +3,9 @@
 //! Facts: LLVM's `AMDGPUUsage` ("Code Object V2"), and the notes that LLVM 14 writes. Never: what a field of a header means.
 
 use super::note::{ElfNote, notes};
-use super::{CodeObject, ElfSectionKind, ElfSymbolKind, PROCESSORS};
+use super::{CodeObject, ElfSectionKind, ElfSymbol, ElfSymbolKind, PROCESSORS};
 use std::borrow::Cow;
+use std::collections::HashMap;
 use unwedge_isa::amdgcn::kernel_code::SIZE;
 
 /// Owner of the notes.
@@ -55,10 +56,18 @@ impl CodeObject<'_> {
         })
     }
 
-    /// The header of a kernel of HSA v2: 256 bytes, of which `isa` knows the bits.
-    pub fn kernel_code(&self, kernel: &str) -> Option<&[u8; SIZE]> {
-        let of_kernel = |kind| kind == ElfSymbolKind::HsaKernel;
-        let symbol = self.symbols.iter().find(|s| of_kernel(s.kind) && s.name == kernel)?;
+    /// The headers of kernels of HSA v2 by name: 256 bytes each, of which `isa` knows the bits.
+    pub(super) fn kernel_headers(&self) -> HashMap<&str, &[u8; SIZE]> {
+        let mut all = HashMap::new();
+        for symbol in self.symbols.iter().filter(|symbol| symbol.kind == ElfSymbolKind::HsaKernel) {
+            if let Some(header) = self.kernel_header(symbol) {
+                all.entry(&*symbol.name).or_insert(header);
+            }
+        }
+        all
+    }
+
+    fn kernel_header(&self, symbol: &ElfSymbol<'_>) -> Option<&[u8; SIZE]> {
         let section = self.sections.get(symbol.section?)?;
         section.bytes.get(self.offset(section, symbol.value)?..)?.first_chunk()
     }

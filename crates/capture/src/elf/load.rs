@@ -6,6 +6,7 @@
 
 use super::metadata::{self, COMPUTE_PGM_RSRC2, KernelArgument, PalStage};
 use super::{CodeFunction, CodeObject, ElfSectionKind};
+use std::collections::HashMap;
 use unwedge_isa::amdgcn::descriptor::SIZE;
 use unwedge_isa::amdgcn::entry::{EntryRegCounts, KernelEntry};
 use unwedge_isa::amdgcn::kernel_code;
@@ -179,16 +180,57 @@ impl LoadedKernel {
         let end = first.saturating_add(function.code.len() as u64);
         let range = usize::try_from(first).ok().zip(usize::try_from(end).ok());
         let code = range.and_then(|(first, end)| bytes.get(first..end)).unwrap_or_default().to_vec();
+        let starts = FunctionStarts::of(object);
         let inside = unknown.into_iter().filter(|at| (first..end).contains(&u64::from(*at)));
         LoadedKernel {
             name: function.name.to_owned(),
             address: function.address,
             code,
             unknown: inside.map(|at| at.wrapping_sub(first as u32)).collect(),
-            start: object.start(function.name, gpu),
-            entry: object.descriptor(function.name).map(|bytes| KernelEntry::of(&bytes, gpu)),
+            start: starts.start(function.name, gpu.generation()),
+            entry: starts.descriptors.get(function.name).map(|bytes| KernelEntry::of(bytes, gpu)),
             arguments: object.arguments(function.name),
         }
+    }
+}
+
+/// What an object tells about the start of its functions. It may have many of them, so this is read once for all.
+struct FunctionStarts<'c> {
+    descriptors: HashMap<&'c str, [u8; SIZE]>,
+    /// The stages of pipelines of PAL by the function that is their code. What the hardware sets for stages of graphics depends on
+    /// how they are merged, and is not told.
+    stages: HashMap<String, PalStage>,
+    /// The register that Mesa's objects list.
+    rsrc2: Option<u32>,
+}
+
+impl<'c> FunctionStarts<'c> {
+    fn of(object: &'c CodeObject<'_>) -> FunctionStarts<'c> {
+        let mut stages = HashMap::new();
+        for stage in object.notes().filter_map(metadata::stages).flatten() {
+            stages.entry(stage.entry.clone()).or_insert(stage);
+        }
+        let rsrc2 = object.config(4 * COMPUTE_PGM_RSRC2);
+        FunctionStarts { descriptors: object.launch_descriptors(), stages, rsrc2 }
+    }
+
+    fn start(&self, function: &str, generation: Gfx) -> Option<FunctionStart> {
+        if let Some(bytes) = self.descriptors.get(function) {
+            return Some(EntryRegCounts::of(bytes, generation).into());
+        }
+        if let Some(stage) = self.stages.get(function) {
+            // Whoever does not tell user registers has not told what else is set.
+            let told = stage.rsrc2.map(|rsrc2| (rsrc2, stage.user_sgprs.unwrap_or(rsrc2 >> 1 & 31)));
+            let told = told.filter(|(_, user)| *user > 0);
+            let set = told.map(|(rsrc2, user)| {
+                EntryRegCounts::of_rsrc2(rsrc2 & !(31 << 1) | user.min(31) << 1, generation)
+            });
+            return Some(FunctionStart {
+                registers: set.and_then(|set| FunctionStart::from(set).registers),
+                wave32: stage.wave32.filter(|_| generation >= Gfx::Gfx10),
+            });
+        }
+        Some(EntryRegCounts::of_rsrc2(self.rsrc2?, generation).into())
     }
 }
 
@@ -219,13 +261,14 @@ impl CodeObject<'_> {
     /// counts. Code that no symbol covers is a function if it is all there is of its section.
     pub fn loaded_sections(&self, wanted: Option<&str>, gpu: &Gpu, mode: bool) -> Vec<LoadedSection> {
         let mut sections: Vec<(usize, LoadedSection)> = Vec::new();
+        let starts = FunctionStarts::of(self);
         for function in self.functions() {
             let Some(section) = self.sections.get(function.section) else { continue };
             let at = function.address.wrapping_sub(section.address) as u32;
             if wanted.is_some_and(|name| name != function.name) || function.name.is_empty() && at != 0 {
                 continue;
             }
-            let start = self.start(function.name, gpu);
+            let start = starts.start(function.name, gpu.generation());
             let wave32 = start.and_then(|start| start.wave32).filter(|_| mode);
             let called = start.is_none() && !function.kernel;
             let loaded = LoadedFunction { name: function.name.to_owned(), at, start, called };
@@ -251,7 +294,8 @@ impl CodeObject<'_> {
             functions.iter().filter(|function| wanted.is_none_or(|name| name == function.name)).peekable();
         let first = fitting.peek().copied();
         // Functions that kernels call may stand before them.
-        let found = fitting.find(|function| self.descriptor(function.name).is_some()).or(first)?;
+        let descriptors = self.launch_descriptors();
+        let found = fitting.find(|function| descriptors.contains_key(function.name)).or(first)?;
         let section = self.sections.get(found.section)?;
         let at = |function: &CodeFunction<'_>| function.address.wrapping_sub(section.address) as u32;
         let siblings = functions.iter().filter(|function| function.section == found.section);
@@ -261,16 +305,18 @@ impl CodeObject<'_> {
             functions: siblings.map(|function| (function.name.to_owned(), at(function))).collect(),
             name: found.name.to_owned(),
             entry: at(found),
-            descriptor: self.descriptor(found.name),
+            descriptor: descriptors.get(found.name).copied(),
         })
     }
 
-    /// The descriptor of a kernel. What the header of a kernel of HSA v2 says is put in the form of a descriptor.
-    pub fn descriptor(&self, kernel: &str) -> Option<[u8; SIZE]> {
-        match self.descriptor_of(kernel) {
-            Some(bytes) => bytes.try_into().ok(),
-            None => self.kernel_code(kernel).map(kernel_code::as_descriptor),
-        }
+    /// The descriptors of kernels by name. The fields of headers of HSA v2 are put in the form of a descriptor.
+    fn launch_descriptors(&self) -> HashMap<&str, [u8; SIZE]> {
+        let headers = self.kernel_headers().into_iter();
+        let mut all: HashMap<_, _> =
+            headers.map(|(name, header)| (name, kernel_code::as_descriptor(header))).collect();
+        let described = self.descriptors().into_iter();
+        all.extend(described.filter_map(|(name, bytes)| Some((name, bytes.try_into().ok()?))));
+        all
     }
 
     /// The arguments of a kernel, where metadata tells them.
@@ -286,30 +332,7 @@ impl CodeObject<'_> {
     /// What is set at the start of a function, where the object tells: by a descriptor, the metadata of PAL, or the
     /// registers that Mesa's objects list.
     pub fn start(&self, function: &str, gpu: &Gpu) -> Option<FunctionStart> {
-        let generation = gpu.generation();
-        if let Some(bytes) = self.descriptor(function) {
-            return Some(EntryRegCounts::of(&bytes, generation).into());
-        }
-        if let Some(stage) = self.stage(function) {
-            // Whoever does not tell user registers has not told what else is set.
-            let told = stage.rsrc2.map(|rsrc2| (rsrc2, stage.user_sgprs.unwrap_or(rsrc2 >> 1 & 31)));
-            let told = told.filter(|(_, user)| *user > 0);
-            let set = told.map(|(rsrc2, user)| {
-                EntryRegCounts::of_rsrc2(rsrc2 & !(31 << 1) | user.min(31) << 1, generation)
-            });
-            return Some(FunctionStart {
-                registers: set.and_then(|set| FunctionStart::from(set).registers),
-                wave32: stage.wave32.filter(|_| generation >= Gfx::Gfx10),
-            });
-        }
-        Some(EntryRegCounts::of_rsrc2(self.config(4 * COMPUTE_PGM_RSRC2)?, generation).into())
-    }
-
-    /// The stage of a pipeline of PAL whose code a function is. What the hardware sets for stages of graphics depends on
-    /// how they are merged, and is not told.
-    fn stage(&self, function: &str) -> Option<PalStage> {
-        let stages = self.notes().filter_map(metadata::stages).flatten();
-        stages.into_iter().find(|stage| stage.entry == function)
+        FunctionStarts::of(self).start(function, gpu.generation())
     }
 
     /// A register that Mesa's objects list, by its offset in bytes.

@@ -21,7 +21,7 @@ pub use read::read;
 pub use write::write;
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::ops::Range;
 use unwedge_base::Diagnostic;
 
@@ -305,9 +305,7 @@ impl<'a> CodeObject<'a> {
     /// Code, in the order of sections and addresses: the functions that symbols name, and what is left between them.
     pub fn functions(&self) -> Vec<CodeFunction<'_>> {
         // A file may have many sections, symbols and descriptors: they are ordered once for all.
-        let described = self.symbols.iter().filter(|symbol| self.descriptor_at(symbol).is_some());
-        let described: HashSet<&str> =
-            described.filter_map(|symbol| symbol.name.strip_suffix(".kd")).collect();
+        let described = self.descriptors();
         let mut symbols: Vec<&ElfSymbol<'a>> = self.symbols.iter().collect();
         symbols.sort_by_key(|symbol| symbol.section);
         let mut all = Vec::new();
@@ -326,7 +324,7 @@ impl<'a> CodeObject<'a> {
         index: usize,
         section: &'c ElfSection<'a>,
         symbols: &[&'c ElfSymbol<'a>],
-        described: &HashSet<&str>,
+        described: &HashMap<&str, &[u8]>,
         all: &mut Vec<CodeFunction<'c>>,
     ) {
         let end = section.bytes.len();
@@ -334,7 +332,7 @@ impl<'a> CodeObject<'a> {
         for &symbol in symbols {
             let Some(at) = self.offset(section, symbol.value) else { continue };
             let (code, kernel) = match symbol.kind {
-                ElfSymbolKind::Function => (at, described.contains(&*symbol.name)),
+                ElfSymbolKind::Function => (at, described.contains_key(&*symbol.name)),
                 ElfSymbolKind::HsaKernel => (at.saturating_add(entry_of(&section.bytes, at)), true),
                 ElfSymbolKind::Object | ElfSymbolKind::Other => continue,
             };
@@ -387,11 +385,17 @@ impl<'a> CodeObject<'a> {
         usize::try_from(at).ok().filter(|&at| at < section.bytes.len())
     }
 
-    /// The kernel descriptor of a function: 64 bytes, of which `isa` knows the bits.
-    pub fn descriptor_of(&self, function: &str) -> Option<&[u8]> {
-        let symbol =
-            self.symbols.iter().find(|s| s.name.strip_suffix(".kd").is_some_and(|name| name == function))?;
-        self.descriptor_at(symbol)
+    /// The kernel descriptors by function: 64 bytes each, of which `isa` knows the bits.
+    pub fn descriptors(&self) -> HashMap<&str, &[u8]> {
+        let mut all = HashMap::new();
+        for symbol in &self.symbols {
+            if let Some(function) = symbol.name.strip_suffix(".kd")
+                && let Some(bytes) = self.descriptor_at(symbol)
+            {
+                all.entry(function).or_insert(bytes);
+            }
+        }
+        all
     }
 
     /// The kernel descriptor that a symbol names.

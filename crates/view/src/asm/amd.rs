@@ -2,6 +2,7 @@
 
 use super::{AsmError, LineError, NoFunction, SourceErrors};
 use std::borrow::Cow;
+use std::collections::HashMap;
 use unwedge_capture::elf::metadata;
 use unwedge_capture::elf::{self, CodeFunction, CodeObject, ElfRelocation, Loader, RelocationKind};
 use unwedge_isa::amdgcn::descriptor;
@@ -265,9 +266,10 @@ pub fn list_object(
         let names = functions.iter().map(|f| f.name).filter(|n| !n.is_empty()).take(20);
         return Err(NoFunction { wanted: wanted.to_owned(), known: names.map(str::to_owned).collect() });
     }
+    let descriptors = object.descriptors();
     for function in object.functions().iter().filter(|f| f.kernel) {
         if wanted.is_none_or(|wanted| wanted == function.name) {
-            kernel(object, function.name, gpu, out);
+            kernel(&descriptors, function.name, gpu, out);
         }
     }
     if wanted.is_none()
@@ -384,9 +386,9 @@ fn data(bytes: &[u8], out: &mut String) {
 }
 
 /// The directives of a kernel's descriptor.
-fn kernel(object: &CodeObject<'_>, name: &str, gpu: &Gpu, out: &mut String) {
+fn kernel(descriptors: &HashMap<&str, &[u8]>, name: &str, gpu: &Gpu, out: &mut String) {
     let Some(bytes) =
-        object.descriptor_of(name).and_then(|bytes| <&[u8; descriptor::SIZE]>::try_from(bytes).ok())
+        descriptors.get(name).and_then(|bytes| <&[u8; descriptor::SIZE]>::try_from(*bytes).ok())
     else {
         return;
     };
