@@ -188,14 +188,14 @@ fn what_umr_leaves_out_of_packets_is_not_lost() {
 }
 
 #[test]
-fn messages_to_video_engines_are_no_packets() {
+fn messages_to_video_engines_are_not_packets() {
     let text = form("video");
     let umr = read(&text);
     let kinds: Vec<_> = umr.rings[0].ibs.iter().map(|ib| (ib.kind, ib.contents.len())).collect();
     assert_eq!(kinds, [(Some(UmrStreamKind::Video), 12), (Some(UmrStreamKind::Message), 4)]);
     let hub = umr.block_version("mmhub").map(|hub| (hub.major, hub.minor, hub.revision));
     assert_eq!((hub, umr.gc_version()), (Some((3, 0, 2)), None));
-    assert_eq!(umr.chip_names().next(), None, "a block is no chip");
+    assert_eq!(umr.chip_names().next(), None, "`mmhub302` is a block, not a chip");
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn memory_that_was_read_is_at_its_address() {
         memory,
         [(3, 0x1_0000_0400, first, 2), (6, 0x2_0000_0000, first, 4), (6, 0x3_0000_0000, first, 4)]
     );
-    // Without the command there is no address.
+    // Without the command of umr, the address of the bytes is not known.
     assert!(UmrText::read(text.replace("umr", "cat").as_bytes()).is_err());
 }
 

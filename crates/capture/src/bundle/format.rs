@@ -277,20 +277,19 @@ impl BundleParts {
             let field = header[..16].trim_ascii_end();
             let end = usize::try_from(size).ok().and_then(|size| at.checked_add(size)).unwrap_or(usize::MAX);
             let contents = file.get(at..end.min(file.len())).unwrap_or_default();
-            match field {
+            // The name of a member, and how many bytes of it are before the contents.
+            let member = match field {
                 // Symbol tables.
-                b"/" | b"/SYM64/" | b"__.SYMDEF" | b"__.SYMDEF SORTED" => {}
-                b"//" => long_names = contents,
+                b"/" | b"/SYM64/" | b"__.SYMDEF" | b"__.SYMDEF SORTED" => None,
+                b"//" => {
+                    long_names = contents;
+                    None
+                }
                 [b'#', b'1', b'/', length @ ..] => {
                     let length = decimal(length).and_then(|length| usize::try_from(length).ok());
                     let length = length.unwrap_or(0).min(contents.len());
                     let name = contents[..length].split(|byte| *byte == 0).next().unwrap_or_default();
-                    if thin {
-                        files += 1;
-                    } else if !name.starts_with(b"__.SYMDEF") {
-                        let rest = size.saturating_sub(length as u64);
-                        self.add(file, named(name), (at + length) as u64, rest, "member");
-                    }
+                    (!name.starts_with(b"__.SYMDEF")).then_some((name, length))
                 }
                 [b'/', place @ ..] => {
                     let place = decimal(place).and_then(|place| usize::try_from(place).ok());
@@ -298,27 +297,25 @@ impl BundleParts {
                     let name = &name[..name.len().min(MAX_NAME)];
                     // GNU ends them with a line, Microsoft with a zero.
                     let name = name.split(|byte| matches!(byte, b'\n' | 0)).next().unwrap_or_default();
-                    let name = name.strip_suffix(b"/").unwrap_or(name);
-                    if thin {
-                        files += 1;
-                        if named_files.len() < MAX_NAMED {
-                            named_files.push(named(name));
-                        }
-                        continue;
-                    }
-                    self.add(file, named(name), at as u64, size, "member");
+                    Some((name.strip_suffix(b"/").unwrap_or(name), 0))
                 }
-                _ => {
-                    let name = field.strip_suffix(b"/").unwrap_or(field);
-                    if thin {
-                        files += 1;
-                        if named_files.len() < MAX_NAMED {
-                            named_files.push(named(name));
-                        }
-                        continue;
+                _ => Some((field.strip_suffix(b"/").unwrap_or(field), 0)),
+            };
+            let mut end = end;
+            match member {
+                // The contents are not in the file.
+                Some((name, length)) if thin => {
+                    files += 1;
+                    if named_files.len() < MAX_NAMED {
+                        named_files.push(named(name));
                     }
-                    self.add(file, named(name), at as u64, size, "member");
+                    end = at + length;
                 }
+                Some((name, length)) => {
+                    let rest = size.saturating_sub(length as u64);
+                    self.add(file, named(name), (at + length) as u64, rest, "member");
+                }
+                None => {}
             }
             // Members start at even places.
             at = end.checked_add(end % 2)?;
