@@ -1,7 +1,7 @@
 //! gfx6 to gfx9: distances in wait states, and groups of scalar memory instructions.
 
 use super::{BrokenHazard, HazardKind, Hazards, pending, pending_of, set_of};
-use crate::amdgcn::facts::{Certainty, Rule};
+use crate::amdgcn::facts::{Certainty, RULES, Rule};
 use crate::amdgcn::op::{ProgramOp, TouchedRegs, UnitClass, flag};
 use crate::amdgcn::program::covers;
 use crate::amdgcn::state::{EMPTY, EVERY, PendingEvent, PendingList, meet};
@@ -20,7 +20,23 @@ const VSKIP_BIT: i32 = 28;
 /// The largest distance of a rule that is not about matrix instructions.
 const FAR: u8 = 5;
 /// The largest distance of a rule about matrix instructions.
-const MATRIX: u8 = 20;
+const MATRIX: u8 = {
+    let (mut most, mut rule) = (0, 0);
+    while rule < RULES.len() {
+        let mut row = 0;
+        while row < RULES[rule].states.len() {
+            let mut passes = 0;
+            while passes < 4 {
+                let distance = RULES[rule].states[row].1[passes];
+                most = if distance > most { distance } else { most };
+                passes += 1;
+            }
+            row += 1;
+        }
+        rule += 1;
+    }
+    most
+};
 
 impl Hazards {
     pub(super) fn gfx6(
