@@ -8,6 +8,7 @@ use super::umr::{umr_ring_name, umr_runs, umr_stream_contents, umr_stream_engine
 use crate::args::{Arg, Args};
 use crate::reads::RegisterReads;
 use crate::report::{Evidence, Fact, FieldFact};
+use std::collections::BTreeSet;
 use unwedge_base::{Buffer, Memory, Span};
 use unwedge_capture::amd::{DwordContents, plain_name};
 use unwedge_capture::amdgpu::{BankOwner, Devcoredump, RingType};
@@ -57,12 +58,12 @@ pub(super) struct AmdCase<'c> {
     pub(super) waves: Vec<&'c UmrWave<'c>>,
     /// umr looked for waves and found none.
     pub(super) no_waves: bool,
-    /// Code that waves may stand in.
+    /// Code that waves may be in.
     pub(super) shaders: Vec<&'c RadvShader<'c>>,
     /// Shaders that umr listed.
     pub(super) umr_shaders: Vec<&'c UmrShader<'c>>,
-    /// Addresses of memory that was read by itself: no stream, unless packets call it.
-    pub(super) read_memory: Vec<u64>,
+    /// Addresses of memory that was read by itself, which is not a stream unless packets call it.
+    pub(super) read_memory: BTreeSet<u64>,
     /// RADV's report, for what only it has.
     pub(super) radv: Option<&'c RadvReport<'c>>,
     /// The kernel's dump, for what only it has.
@@ -151,7 +152,7 @@ impl<'c> AmdCase<'c> {
             no_waves: false,
             shaders: Vec::new(),
             umr_shaders: Vec::new(),
-            read_memory: Vec::new(),
+            read_memory: BTreeSet::new(),
             radv: None,
             dump: None,
         }
@@ -301,7 +302,7 @@ impl<'c> AmdCase<'c> {
         for memory in &text.memory {
             let read = buffers(memory.address, memory.contents.runs(), String::new());
             for buffer in read {
-                self.read_memory.push(buffer.iova);
+                self.read_memory.insert(buffer.iova);
                 self.memory.extend([buffer]);
             }
         }
