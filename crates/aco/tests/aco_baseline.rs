@@ -19,8 +19,8 @@ use unwedge_testkit::pack::bytes;
 
 /// What is compared.
 const MEASURES: [&str; 3] = ["instructions", "code_size", "vgprs"];
-/// The most that the geometric mean of a ratio may be.
-const MOST: [f64; MEASURES.len()] = [1.15, 1.2, 1.0];
+/// The most that the geometric mean of a ratio may be: less than most chips have without optimization.
+const MOST: [f64; MEASURES.len()] = [1.08, 1.08, 0.7];
 /// Of how many shaders one is taken without `UNWEDGE_ALL`.
 const SAMPLE: usize = 12;
 
