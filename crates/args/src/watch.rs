@@ -16,7 +16,7 @@ pub(super) const WATCH_EXAMPLES: &str = "Examples:
 
 The program of --exec is started as PROGRAM DUMP SIGNATURE, with UNWEDGE_DUMP, UNWEDGE_REPORT, UNWEDGE_JSON, UNWEDGE_SIGNATURE and \
 UNWEDGE_CAUSE in its environment. SIGTERM and SIGINT end the program after the dumps that are being read. \
-docs/keeping-dumps.md has a systemd unit. With --once, status 3 says that a dump could not be kept.";
+docs/keeping-dumps.md has a systemd unit. With --once, status 3 says that a dump was not kept.";
 
 /// `watch`
 #[derive(Args, Debug)]
@@ -34,7 +34,7 @@ pub struct Watch {
         hide_env_values = true
     )]
     pub store: PathBuf,
-    /// Delete the oldest kept dumps when all are larger than this (suffixes K, M, G), or the disk is full; never the newest
+    /// Delete the oldest kept dumps when all together are larger than this (suffixes K, M, G), or the disk is full; never the newest
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub max_total: Option<u64>,
     /// Delete kept dumps that are older than this (suffixes s, m, h, d), but for the newest

@@ -37,21 +37,25 @@ pub fn run(args: &args::Tui, global: &Global) -> Result<Outcome, Failure> {
     match dump::open(&args.file, global.max_size)? {
         Opened::Capture(stream) if args.chip.is_some() => Err(crate::decode::not_for_captures(&stream.name)),
         Opened::Capture(stream) => capture::browse(stream, args, &db, global),
-        Opened::Dump(files) => {
-            match args.chip.as_ref().map_or_else(|| files.read(), |chip| files.read_as(Some(chip))) {
-                Ok(read) => {
-                    let summary = summary(&files, &db, global);
-                    let document = DumpDocument::new(&files.name, &read, &db, global.max_size, summary);
-                    show(Box::new(document), args, &db, global)
-                }
-                Err(failure) if files.kind == FileKind::Folder || args.chip.is_some() => Err(failure),
-                Err(_) => {
-                    let document = file(&files, &db, global);
-                    show(Box::new(document), args, &db, global)
-                }
+        Opened::Dump(files) => match files.read_as(args.chip.as_ref()) {
+            Ok(read) => {
+                let summary = summary(&files, &db, global);
+                let document = DumpDocument::new(title(&files.name), &read, &db, global.max_size, summary);
+                show(Box::new(document), args, &db, global)
             }
-        }
+            Err(failure) if files.kind == FileKind::Folder || args.chip.is_some() => Err(failure),
+            Err(_) => {
+                let document = file(&files, &db, global);
+                show(Box::new(document), args, &db, global)
+            }
+        },
     }
+}
+
+/// What the title calls a file: without its folders, so that there is room for what it is.
+fn title(path: &str) -> &str {
+    let path = path.trim_end_matches('/');
+    path.rsplit_once('/').map_or(path, |(_, name)| name)
 }
 
 /// What `info` says of a file; of one that it does not take, what kind of file it is.
@@ -72,7 +76,7 @@ fn summary(files: &DumpFiles, db: &Db, global: &Global) -> String {
 fn file<'f>(files: &'f DumpFiles, db: &Db, global: &Global) -> FileDocument<'f> {
     let summary = summary(files, db, global);
     let bytes = files.bytes();
-    let mut document = FileDocument::new(&files.name, files.kind, bytes, global.max_size, summary);
+    let mut document = FileDocument::new(title(&files.name), files.kind, bytes, global.max_size, summary);
     if matches!(files.kind, FileKind::Binary | FileKind::Text)
         && let Ok(shader) = ShaderFile::named(&files.name, bytes)
         && let Ok(shader) = shader.load(&Options::default())

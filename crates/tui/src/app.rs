@@ -375,7 +375,7 @@ fn nothing(view: View) -> &'static str {
         View::Streams => "the file holds no command stream, or the GPU is not known",
         View::Registers => "the file holds no registers; of a capture, select a packet first",
         View::Buffers => "the file holds no buffers",
-        View::Shaders => "the file names no shader",
+        View::Shaders => "no shaders; of a capture, those of the selected submit are listed",
         View::File => "nothing is known of the file",
         View::Differences => "nothing differs",
     }

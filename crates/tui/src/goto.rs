@@ -2,6 +2,7 @@
 
 use crate::app::{App, View, Visit};
 use crate::lines::{Action, Lines};
+use unwedge_view::around::Place;
 use unwedge_view::browse::{BrowseTarget, BufferFormat, Row, RowLook};
 
 impl App<'_> {
@@ -178,33 +179,21 @@ impl App<'_> {
         if let Some(format) = text.strip_prefix("as ") {
             return self.show_as(format.trim());
         }
-        let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
-        if let Some(digits) = digits {
-            match u64::from_str_radix(digits, 16) {
-                Ok(iova) => {
-                    self.remember();
-                    self.go_to_address(iova);
-                }
-                Err(_) => self.message = Some(format!("{text} is not an address")),
-            }
+        if let Some(place) = Place::parse(text) {
+            self.remember();
+            return self.go(&match place {
+                Place::Hang => BrowseTarget::Stop,
+                Place::Work(_, number) => BrowseTarget::Work(number),
+                Place::Address(iova) => BrowseTarget::Address(iova),
+            });
+        }
+        if text.starts_with("0x") {
+            self.message = Some(format!("{text} is not an address"));
             return;
         }
         if let Ok(line) = text.parse::<usize>() {
             self.remember();
             return self.current().jump(line.saturating_sub(1), height);
-        }
-        let work = text
-            .split_once(' ')
-            .filter(|(kind, _)| matches!(*kind, "draw" | "dispatch" | "blit" | "event" | "work"));
-        if let Some((_, number)) = work {
-            match number.trim().parse() {
-                Ok(number) => {
-                    self.remember();
-                    self.go(&BrowseTarget::Work(number));
-                }
-                Err(_) => self.message = Some(format!("{number} is not a number of work")),
-            }
-            return;
         }
         self.remember();
         if !self.go_to_register(text) {

@@ -2,7 +2,7 @@
 //!
 //! A capture that is compressed, or comes from a pipe, is unpacked once to a temporary file without a name.
 
-use super::{app, terminal, theme};
+use super::{app, terminal, theme, title};
 use crate::args::{self, Global};
 use crate::failure::{Failure, Outcome};
 use crate::temporary::TemporaryFolder;
@@ -70,7 +70,7 @@ pub(super) fn browse(
         // Also when the browser panics: the thread is waited for.
         let _leave = Leave(&leaving);
         let document = CaptureDocument::new(
-            name,
+            title(name),
             Box::new(BufReader::with_capacity(BLOCK, capture)),
             db,
             global.max_size,

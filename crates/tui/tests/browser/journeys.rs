@@ -167,6 +167,9 @@ fn a_finding_leads_to_its_place() {
         driver.keys("/STOP\n");
         driver.keys("\n");
         assert!(driver.selected().starts_with('>'), "{}", driver.text());
+        driver.keys("g1:hang\n");
+        assert!(driver.selected().starts_with('>'), "{}", driver.text());
+        driver.keys("\x08/STOP\n\n");
         driver.keys("\x08");
         assert!(driver.selected().starts_with("STOP"), "{}", driver.text());
     });
@@ -239,8 +242,14 @@ fn differences_are_a_view_of_two_files() {
 #[test]
 fn keys_are_listed_and_the_browser_is_left() {
     drive(&dump(), SIZES[0], |driver| {
+        driver.resize((120, 60));
         driver.keys("h");
         assert!(driver.text().contains("next and previous view"), "{}", driver.text());
+        assert!(
+            driver.screen().iter().skip(2).rev().skip(1).all(|row| row.chars().count() <= 80),
+            "{}",
+            driver.text()
+        );
         driver.keys("q");
         assert_ne!(driver.last, Reaction::Quit, "closes the keys");
         driver.keys("2\nq");

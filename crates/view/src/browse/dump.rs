@@ -201,6 +201,7 @@ impl Document for DumpDocument<'_> {
         let mut rows = verdict::rows(&explained.report);
         let facts = &explained.facts;
         if !facts.queues.is_empty() {
+            rows.push(Row::plain(String::new()));
             rows.push(Row::of(
                 "rings and queues: read, written and size in dwords; fences",
                 RowLook::Heading,
@@ -228,7 +229,7 @@ impl Document for DumpDocument<'_> {
         let missing = verdict::missing(&self.explained().report);
         if !missing.is_empty() {
             rows.push(Row::plain(String::new()));
-            rows.push(Row::of("not captured", RowLook::Heading));
+            rows.push(Row::of("missing for the verdict", RowLook::Heading));
             rows.extend(missing);
         }
         rows

@@ -74,13 +74,11 @@ fn sentences(label: &str, text: &str, look: RowLook, rows: &mut Vec<Row>) {
 fn finding(report: &Report, finding: &Finding, label: &str, rows: &mut Vec<Row>) {
     let said = words::finding(report, finding);
     let first = rows.len();
-    sentences(&format!("{label:9}"), &said.title, RowLook::Heading, rows);
-    if let Some(row) = rows.get_mut(first) {
-        row.text.push_str(&format!("  [{}]", finding.trust.word()));
+    let is_cause = matches!(finding.role, FindingRole::Cause);
+    let look = if is_cause { RowLook::Stop } else { RowLook::Heading };
+    sentences(&format!("{label:9}"), &format!("{} [{}]", said.title, finding.trust.word()), look, rows);
+    for row in rows.iter_mut().skip(first) {
         row.target = place(finding);
-        if matches!(finding.role, FindingRole::Cause) {
-            row.look = RowLook::Stop;
-        }
     }
     sentences("         ", &said.why, RowLook::Plain, rows);
     for evidence in finding.evidence.iter().take(EVIDENCE) {
