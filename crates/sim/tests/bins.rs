@@ -317,3 +317,37 @@ fn binning_passes_clear_nothing() {
     scene.stream.op("SET_MARKER", &[RENDER_START]);
     assert_eq!(scene.image(), [GREEN8; (SIZE * SIZE) as usize]);
 }
+
+/// A draw that blends with GMEM is reported where nothing has written its tile: what the tile before has left there is not of its pixels.
+#[test]
+fn blending_with_what_a_tile_has_not_written() {
+    let db = Db::builtin();
+    for generation in [A6xx, A7xx] {
+        for (cleared, unwritten) in [(2, 0), (1, 1), (0, 2)] {
+            let mut scene = Scene::new(&db, generation);
+            scene.machine.enable_caches();
+            scene.machine.enable_audit();
+            scene.put(IMAGE, &[BLUE8; (SIZE * SIZE) as usize]);
+            scene.vertices(&strip([-1.0, -1.0], [1.0, 1.0], 0.5, RED));
+            scene.set("RB_MRT[0].CONTROL", &[3 | 0xf << 7, 0x0101_0101]);
+            scene.gmem(1);
+            for bin in 0..2 {
+                scene.stream.op("SET_MARKER", &[RENDER_START | 1 << 4]);
+                let (first, last) = (bin << 20, (SIZE - 1) | (16 * bin + 15) << 16);
+                scene.set("RB_WINDOW_OFFSET", &[first]).set("RB_WINDOW_OFFSET2", &[first]);
+                scene.set("GRAS_SC_WINDOW_SCISSOR_TL", &[first, last]);
+                scene.set("RB_BLIT_SCISSOR_TL", &[first, last]);
+                scene.set("RB_BLIT_CLEAR_COLOR_DW0", &[BLUE8, 0, 0, 0, 2 | 0xf << 4]);
+                if bin < cleared {
+                    scene.event_of(["BLIT", "CCU_RESOLVE"]);
+                }
+                scene.draw(STRIP, 4);
+                scene.stream.op("SET_MARKER", &[RENDER_END]);
+            }
+            scene.done();
+            let reads = scene.machine.space.take_audit().unwritten;
+            let of_gmem = reads.iter().filter(|read| read.in_gmem).count();
+            assert_eq!(of_gmem, unwritten, "{generation:?}, {cleared} tiles are cleared: {reads:#x?}");
+        }
+    }
+}

@@ -114,6 +114,61 @@ fn waits_and_writes_that_nothing_needs_are_notes() {
     assert_eq!(count("redundant"), Some(31));
 }
 
+/// The 2D engine fills 16 texels at the start of the data.
+fn fill() -> Vec<u32> {
+    let (low, high) = (DATA as u32, (DATA >> 32) as u32);
+    [
+        set("GRAS_2D_DST_TL", &[0, 15]),
+        set("RB_2D_DST_INFO", &[0x30, low, high, 1]),
+        set("RB_2D_BLIT_CNTL", &[1 << 7 | 0x30 << 8 | 0xf << 20 | 0x10 << 24]),
+        set("RB_2D_SRC_SOLID_C0", &[1, 2, 3, 4]),
+        op("CP_BLIT", &[3]),
+    ]
+    .concat()
+}
+
+/// The colour cache is written back, and that is waited for.
+fn flush() -> Vec<u32> {
+    let db = Db::builtin();
+    let events = db.gpu(unwedge_base::Generation::A6xx).enumeration("vgt_event_type").expect("events");
+    let event = events.value_of("PC_CCU_FLUSH_COLOR_TS").expect("an event") as u32;
+    [op("CP_EVENT_WRITE", &[event]), op("CP_WAIT_FOR_IDLE", &[])].concat()
+}
+
+/// The errors of a stream: rules, with what is missing.
+fn errors(stream: Vec<u32>) -> Vec<(&'static str, String)> {
+    let report = linted(&[stream]);
+    let errors = report.of_level(Level::Error);
+    errors.map(|f| (f.rule.row().id, format!("{:?}", f.args.get("missing")))).collect()
+}
+
+/// The colour cache holds the whole row as dirty when the CP writes a dword of it, and writes it back later.
+#[test]
+fn writes_that_a_cache_undoes_are_lost() {
+    let write = op("CP_MEM_WRITE", &[DATA as u32 + 4, (DATA >> 32) as u32, 7]);
+    let wait = op("CP_WAIT_MEM_WRITES", &[]);
+    let bad = errors([fill(), write.clone(), wait.clone(), flush()].concat());
+    assert_eq!(bad.len(), 1, "{bad:?}");
+    assert!(bad[0].0 == "lost-write" && bad[0].1.contains("PC_CCU_FLUSH_COLOR_TS"), "{bad:?}");
+    assert_eq!(errors([fill(), flush(), write, wait, flush()].concat()), []);
+}
+
+/// RB_CCU_CNTL moves the CCU, so that its lines must have been written back and work must be done.
+#[test]
+fn a_ccu_in_use_must_not_be_moved() {
+    let [first, second] = [1u32 << 23, 2 << 23].map(|value| set("RB_CCU_CNTL", &[value]));
+    let wait = op("CP_WAIT_FOR_IDLE", &[]);
+    let begin = [first, wait.clone(), fill()].concat();
+    let dirty = errors([begin.clone(), wait, second.clone()].concat());
+    assert_eq!(dirty.len(), 1, "{dirty:?}");
+    assert!(dirty[0].0 == "ccu-in-use" && dirty[0].1.contains("PC_CCU_FLUSH_COLOR_TS"), "{dirty:?}");
+    let event = flush()[..2].to_vec();
+    let busy = errors([begin.clone(), event, second.clone()].concat());
+    assert_eq!(busy.len(), 1, "{busy:?}");
+    assert!(busy[0].0 == "ccu-in-use" && busy[0].1.contains("CP_WAIT_FOR_IDLE"), "{busy:?}");
+    assert_eq!(errors([begin, flush(), second].concat()), []);
+}
+
 fn shown(report: &LintReport, write: impl Fn(&Linted<'_>, &mut Vec<u8>)) -> String {
     let linted = Linted { name: "a capture.rd", report, shown: Level::Note, all: true };
     let mut out = Vec::new();

@@ -144,8 +144,8 @@ fn kernel(
     tool("ld.lld", &["-shared".as_ref(), object.as_os_str(), "-o".as_ref(), linked.as_os_str()])?;
     let bytes = std::fs::read(&linked).map_err(|e| format!("{}: {e}", linked.display()))?;
     let object = elf::read(&bytes).map_err(|e| e.to_string())?;
-    let descriptor =
-        object.descriptor_of("k").and_then(|bytes| bytes.try_into().ok()).ok_or("no descriptor")?;
+    let descriptors = object.descriptors();
+    let descriptor = descriptors.get("k").and_then(|&bytes| bytes.try_into().ok()).ok_or("no descriptor")?;
     let entry = KernelEntry::of(descriptor, gpu);
     let functions = object.functions();
     let code = functions.iter().find(|function| function.name == "k").ok_or("no code")?.code;

@@ -6,6 +6,7 @@
 use super::caches::{CacheUnit, CachedPacket, WorkPosition};
 use super::cp::ThreadId;
 use super::machine::AdrenoMachine;
+use super::space::GMEM;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use unwedge_base::Generation;
@@ -244,18 +245,34 @@ impl RegisterAudit {
     }
 }
 
-/// Registers that were read, one bit each.
-pub(crate) struct ReadTrace(Vec<AtomicU64>);
+/// Registers that were read, one bit each, and which words of these bits are not zero: after each packet there are few.
+pub(crate) struct ReadTrace {
+    registers: Vec<AtomicU64>,
+    words: Vec<AtomicU64>,
+}
 
 impl ReadTrace {
     fn new() -> ReadTrace {
-        ReadTrace((0..REGISTERS / 64).map(|_| AtomicU64::new(0)).collect())
+        let zeros = |bits: usize| (0..bits / 64).map(|_| AtomicU64::new(0)).collect();
+        ReadTrace { registers: zeros(REGISTERS), words: zeros(REGISTERS / 64) }
     }
 
     pub(crate) fn read(&self, reg: u32) {
-        if let Some(word) = self.0.get(reg as usize / 64) {
-            word.fetch_or(1 << (reg % 64), Ordering::Relaxed);
+        let at = reg as usize / 64;
+        if let (Some(bits), Some(words)) = (self.registers.get(at), self.words.get(at / 64)) {
+            bits.fetch_or(1 << (reg % 64), Ordering::Relaxed);
+            words.fetch_or(1 << (at % 64), Ordering::Relaxed);
         }
+    }
+
+    fn take(&self) -> Vec<u32> {
+        let numbers = |at: usize, bits: u64| {
+            (0..64).filter(move |bit| bits >> bit & 1 != 0).map(move |bit| at * 64 + bit)
+        };
+        let taken = |of: &AtomicU64| of.swap(0, Ordering::Relaxed);
+        let words = self.words.iter().enumerate().map(|(at, words)| (at, taken(words)));
+        let words = words.filter(|(_, bits)| *bits != 0).flat_map(|(at, bits)| numbers(at, bits));
+        words.flat_map(|at| numbers(at, taken(&self.registers[at]))).map(|reg| reg as u32).collect()
     }
 }
 
@@ -274,19 +291,14 @@ impl AdrenoMachine<'_> {
         std::mem::take(&mut audit.report)
     }
 
-    /// Takes down which registers are read from here on.
+    /// Records which registers are read from here on.
     pub fn trace_register_reads(&mut self) {
         self.read_trace = Some(ReadTrace::new());
     }
 
-    /// The registers that were read since this was asked, by offset.
+    /// The registers that were read since the last call, by offset.
     pub fn take_register_reads(&self) -> Vec<u32> {
-        let Some(ReadTrace(words)) = &self.read_trace else { return Vec::new() };
-        let bits = |(at, word): (usize, &AtomicU64)| {
-            let word = word.swap(0, Ordering::Relaxed);
-            (0..64u32).filter(move |bit| word >> bit & 1 != 0).map(move |bit| at as u32 * 64 + bit)
-        };
-        words.iter().enumerate().flat_map(bits).collect()
+        self.read_trace.as_ref().map(ReadTrace::take).unwrap_or_default()
     }
 
     /// A submit begins: nothing is set in it yet.
@@ -295,6 +307,8 @@ impl AdrenoMachine<'_> {
         audit.submit += 1;
         audit.begun = audit.packets.len() as u32 + 1;
         (audit.is_kept, audit.busy) = (false, true);
+        // Another process may have had it since.
+        self.forget_gmem();
     }
 
     /// A packet is executed.
@@ -318,7 +332,7 @@ impl AdrenoMachine<'_> {
         }
     }
 
-    /// CP_SET_MARKER: whether a render pass begins.
+    /// CP_SET_MARKER: whether a render pass or a tile begins.
     pub(crate) fn audit_marker(&mut self, value: u32) {
         const DIRECT: u32 = 1;
         const BINNING: u32 = 2;
@@ -330,6 +344,15 @@ impl AdrenoMachine<'_> {
         if matches!(value, DIRECT | BINNING) || value == BIN && !within {
             audit.current.position.pass += 1;
         }
+        if value == BIN {
+            // A tile begins. What the one before has left in GMEM is of other pixels.
+            self.forget_gmem();
+        }
+    }
+
+    /// What GMEM holds is not of what is rendered next.
+    fn forget_gmem(&self) {
+        self.space.forget_origins(GMEM.start, GMEM.end - GMEM.start);
     }
 
     /// A register is written.
