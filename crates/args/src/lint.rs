@@ -9,6 +9,7 @@ pub(super) const LINT_EXAMPLES: &str = "Examples:
   unwedge lint capture.rd.gz
   unwedge lint --all --json capture.rd.gz | jq '.findings[].title'
   unwedge lint --sarif capture.rd.gz > lint.sarif
+  unwedge lint --html lint.html capture.rd.gz
   unwedge lint --deny error capture.rd.gz
   unwedge lint --rules
 
@@ -48,4 +49,7 @@ pub struct Lint {
     /// Print a log of SARIF 2.1.0
     #[arg(long)]
     pub sarif: bool,
+    /// Write the findings as a self-contained HTML page to this file instead; `-` for standard output
+    #[arg(long, value_name = "OUT", conflicts_with_all = ["json", "sarif", "rules"])]
+    pub html: Option<PathBuf>,
 }

@@ -28,6 +28,7 @@ pub fn show(capture: &[u8], db: &Db, max_alive: u64, out: &mut dyn Write) {
     let _ = linted.text(Style::default(), out);
     let _ = linted.json(db.identity(), out);
     let _ = linted.sarif(out);
+    let _ = linted.html(db.identity(), out);
 }
 
 /// The most that is printed for a capture of so many bytes.

@@ -4,6 +4,7 @@ use crate::args::{Global, Lint};
 use crate::database;
 use crate::dump;
 use crate::failure::{Failure, Outcome, complain};
+use crate::html;
 use crate::output::Output;
 use crate::progress::Progress;
 use unwedge::check::ir3::Level;
@@ -43,15 +44,21 @@ pub fn run(args: &Lint, global: &Global) -> Result<Outcome, Failure> {
     }
     let shown = if args.all { Level::Note } else { args.deny.max(Level::Warning) };
     let linted = Linted { name: &name, report: &report, shown, all: args.all };
-    let mut out = Output::open(global, !machine);
-    let style = out.style;
-    // As above.
-    let _ = match (args.json, args.sarif) {
-        (true, _) => linted.json(db.identity(), &mut out),
-        (_, true) => linted.sarif(&mut out),
-        _ => linted.text(style, &mut out),
-    };
-    out.finish()?;
+    if let Some(file) = &args.html {
+        let mut page = Vec::new();
+        linted.html(db.identity(), &mut page)?;
+        html::write(file, &page)?;
+    } else {
+        let mut out = Output::open(global, !machine);
+        let style = out.style;
+        // As above.
+        let _ = match (args.json, args.sarif) {
+            (true, _) => linted.json(db.identity(), &mut out),
+            (_, true) => linted.sarif(&mut out),
+            _ => linted.text(style, &mut out),
+        };
+        out.finish()?;
+    }
     if report.more {
         complain!("{name}: there were more findings than are kept");
     }

@@ -5,6 +5,8 @@ mod program;
 use program::Folder;
 use unwedge::base::Generation;
 use unwedge_testkit::devcore::DevcoreBuilder;
+use unwedge_testkit::pm4;
+use unwedge_testkit::rd::CaptureBuilder;
 
 fn dumps() -> Folder {
     let dump = |process: &str| DevcoreBuilder::complete(Generation::A6xx).process(process, process).text();
@@ -57,4 +59,25 @@ fn checks_are_pages() {
     assert!(page.starts_with("<!DOCTYPE html>") && page.contains("s_add_u32"), "{page}");
     let rule = text.split(['[', ']']).nth(1).unwrap_or_default();
     assert!(!rule.is_empty() && page.contains(rule), "{rule}: {page}");
+}
+
+/// Findings of `lint`: the same exit status as the text, and the packets that it names.
+#[test]
+fn findings_of_lint_are_a_page() {
+    // The CP reads what it wrote without waiting for the write.
+    const CP_MEM_WRITE: u32 = 0x3d;
+    const CP_MEM_TO_MEM: u32 = 0x73;
+    let write = pm4::pkt7(CP_MEM_WRITE, &[0x3000_0000, 0, 7]);
+    let stream = [write, pm4::pkt7(CP_MEM_TO_MEM, &[0, 0x3000_0040, 0, 0x3000_0000, 0])].concat();
+    let capture = CaptureBuilder::new(630, "synthetic\0").buffer(0x3000_0000, &[0; 64]);
+    let capture = capture.buffer(0x2000_0000, &stream).submit(0x2000_0000, stream.len() as u32).bytes();
+    let folder = Folder::of(&[("a.rd", capture)]);
+    let (code, text, err) = folder.run(&["lint", "a.rd"], b"");
+    assert_eq!(code, Some(4), "{text} {err}");
+    let (paged, shown, err) = folder.run(&["lint", "a.rd", "--html", "page.html"], b"");
+    assert_eq!((paged, &*shown), (code, ""), "{err}");
+    let page = std::fs::read_to_string(folder.path("page.html")).expect("the page");
+    assert!(page.contains("missing-wait") && page.contains("CP_MEM_TO_MEM"), "{page}");
+    let (code, _, err) = folder.run(&["lint", "a.rd", "--html", "-", "--json"], b"");
+    assert_eq!(code, Some(2), "{err}");
 }

@@ -1,4 +1,4 @@
-//! Lint as text, JSON and SARIF, of captures made here.
+//! Lint as text, JSON, SARIF and pages, of captures made here.
 
 use serde_json::Value;
 use unwedge_capture::rd::RdSectionKind;
@@ -190,6 +190,40 @@ fn text_has_the_packets_and_a_summary() {
     lint_rules(&mut rules).unwrap();
     let rules = String::from_utf8(rules).unwrap();
     assert!(LINT_RULES.iter().all(|row| rules.contains(row.id) && rules.contains(row.source)));
+}
+
+/// The page names each rule once, with a link to its findings, and has the packets, the words and the values of each.
+#[test]
+fn the_page_has_every_finding() {
+    let (report, db) = (linted(&[faulty()]), Db::builtin());
+    let page = shown(&report, |linted, out| linted.html(db.identity(), out).unwrap());
+    assert_eq!(page.matches("class=\"finding\"").count(), report.findings.len(), "{page}");
+    for finding in &report.findings {
+        let id = finding.rule.row().id;
+        assert!(page.contains(&format!("<a href=\"#{id}\">{id}</a>")), "{id}");
+        assert_eq!(page.matches(&format!("<h3 id=\"{id}\">")).count(), 1, "{id}");
+        for packet in finding.reader.iter().chain(&finding.writer) {
+            assert!(page.contains(&format!("<td>{:#x}<td>{}<td>", packet.iova, packet.name)), "{packet:?}");
+        }
+    }
+    assert!(page.contains("Missing between the two: CP_WAIT_MEM_WRITES."), "{page}");
+    assert!(page.contains("<dd>GRAS_2D_DST_TL</dd>"), "{page}");
+    for loads in [" src=", "url(", "http:", "https:"] {
+        assert!(!page.contains(loads), "it loads nothing: {loads}");
+    }
+}
+
+/// A capture without findings, in a file whose name is markup.
+#[test]
+fn the_page_of_a_clean_capture_says_so() {
+    let (report, db) = (linted(&[op("CP_NOP", &[0])]), Db::builtin());
+    assert_eq!(report.findings, []);
+    let linted = Linted { name: "<b>.rd", report: &report, shown: Level::Note, all: true };
+    let mut page = Vec::new();
+    linted.html(db.identity(), &mut page).unwrap();
+    let page = String::from_utf8(page).unwrap();
+    assert!(page.contains("Lint of &lt;b&gt;.rd: 0 errors, 0 warnings, 0 notes"), "{page}");
+    assert!(page.contains("Nothing that lint has a rule for was found.") && !page.contains("<b>"), "{page}");
 }
 
 #[test]

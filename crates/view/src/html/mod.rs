@@ -7,8 +7,8 @@ mod charts;
 mod explain;
 pub(crate) mod facts;
 mod listing;
-mod markup;
-mod page;
+pub(crate) mod markup;
+pub(crate) mod page;
 mod tree;
 
 pub use explain::explain;

@@ -1,5 +1,5 @@
 "use strict";
-// Search fields over tables, and everything opened for the printer. The page can be read without this.
+// Search fields over rows of tables or findings, and everything opened for the printer. The page can be read without this.
 (function () {
   for (const box of document.querySelectorAll("[data-search]")) {
     const field = document.createElement("input");
@@ -9,7 +9,9 @@
     label.textContent = box.dataset.search + " ";
     label.append(field);
     box.prepend(label, count);
-    const rows = Array.from(box.querySelectorAll("tbody tr"));
+    const unit = box.querySelector(".finding") ? ".finding" : "tbody tr";
+    const rows = Array.from(box.querySelectorAll(unit));
+    const folds = Array.from(box.querySelectorAll("details")).filter((fold) => fold.querySelector(unit));
     let wait = 0;
     field.addEventListener("input", function () {
       clearTimeout(wait);
@@ -22,8 +24,8 @@
           row.hidden = !hit;
           if (hit) shown += 1;
         }
-        for (const fold of box.querySelectorAll("details")) {
-          const any = fold.querySelector("tbody tr:not([hidden])") !== null;
+        for (const fold of folds) {
+          const any = fold.querySelector(unit + ":not([hidden])") !== null;
           fold.hidden = !any;
           if (words.length > 0 && any) fold.open = true;
         }

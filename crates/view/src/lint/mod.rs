@@ -1,7 +1,8 @@
-//! `unwedge lint`: findings in captures, as text, JSON and SARIF.
+//! `unwedge lint`: findings in captures, as text, JSON, SARIF and pages.
 //!
 //! Never: what is a finding, and how bad it is.
 
+mod page;
 mod sarif;
 
 use crate::Style;
@@ -100,6 +101,15 @@ fn packet_text(packet: &LintPacket) -> String {
     format!("{iova:#018x} {name} (set {set}, {thread}{place})")
 }
 
+/// The packets of a finding, with what each is in it.
+fn packets(finding: &LintFinding) -> Vec<(&'static str, &LintPacket)> {
+    let packets = [("packet", &finding.reader), ("wrote", &finding.writer), ("near", &finding.expected)];
+    // The packet after which one is missing is the writer.
+    let repeated = |role: &str| role == "near" && finding.expected == finding.writer;
+    let there = packets.into_iter().filter(|(role, _)| !repeated(role));
+    there.filter_map(|(role, packet)| Some((role, packet.as_ref()?))).collect()
+}
+
 impl Linted<'_> {
     fn shown(&self) -> impl Iterator<Item = &LintFinding> {
         self.report.of_level(self.shown)
@@ -138,13 +148,8 @@ impl Linted<'_> {
         let words = lint_words(finding);
         let head = format!("{}[{}]", finding.level().name(), finding.rule.row().id);
         writeln!(out, "{}: {}", style.bold(&head), words.title)?;
-        let packets = [("packet", &finding.reader), ("wrote", &finding.writer), ("near", &finding.expected)];
-        for (role, packet) in packets {
-            // The packet after which one is missing is the writer.
-            let repeated = role == "near" && finding.expected == finding.writer;
-            if let Some(packet) = packet.as_ref().filter(|_| !repeated) {
-                writeln!(out, "  {role:8} {}", packet_text(packet))?;
-            }
+        for (role, packet) in packets(finding) {
+            writeln!(out, "  {role:8} {}", packet_text(packet))?;
         }
         if !words.why.is_empty() {
             writeln!(out, "  {}", words.why)?;
@@ -152,27 +157,39 @@ impl Linted<'_> {
         writeln!(out)
     }
 
-    fn summary(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
-        let counts = &self.report.counts;
-        let looked = [
-            counted(counts.submits, "submit", "submits"),
-            counted(counts.work, "draw, dispatch or blit", "draws, dispatches and blits"),
-            counted(counts.shaders, "shader", "shaders"),
-        ]
-        .map(|count| count.to_string());
+    /// How many findings there are of each level.
+    fn totals(&self) -> String {
         let level = |level: Level| self.report.findings.iter().filter(|f| f.level() == level).count() as u64;
         let found = [
             counted(level(Level::Error), "error", "errors"),
             counted(level(Level::Warning), "warning", "warnings"),
             counted(level(Level::Note), "note", "notes"),
-        ]
-        .map(|count| count.to_string());
+        ];
+        found.map(|count| count.to_string()).join(", ")
+    }
+
+    /// What was executed and checked.
+    fn looked_at(&self) -> String {
+        let counts = &self.report.counts;
+        let looked = [
+            counted(counts.submits, "submit", "submits"),
+            counted(counts.work, "draw, dispatch or blit", "draws, dispatches and blits"),
+            counted(counts.shaders, "shader", "shaders"),
+        ];
+        looked.map(|count| count.to_string()).join(", ")
+    }
+
+    /// How many findings are not shown because of their level.
+    fn hidden(&self) -> Option<String> {
+        let hidden = (self.report.findings.len() - self.shown().count()) as u64;
+        (hidden > 0).then(|| counted(hidden, "finding is not shown", "findings are not shown").to_string())
+    }
+
+    fn summary(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
         let more = if self.report.more { "; there was more than is kept" } else { "" };
-        writeln!(out, "{}: {}{more}", style.bold(self.name), found.join(", "))?;
-        writeln!(out, "  looked at {}", looked.join(", "))?;
-        let hidden = self.report.findings.len() - self.shown().count();
-        if hidden > 0 {
-            let hidden = counted(hidden as u64, "finding is not shown", "findings are not shown");
+        writeln!(out, "{}: {}{more}", style.bold(self.name), self.totals())?;
+        writeln!(out, "  looked at {}", self.looked_at())?;
+        if let Some(hidden) = self.hidden() {
             writeln!(out, "  {hidden}: --all")?;
         }
         Ok(())
@@ -210,6 +227,15 @@ impl Linted<'_> {
         };
         serde_json::to_writer(&mut *out, &report)?;
         writeln!(out)
+    }
+
+    /// As a page.
+    ///
+    /// # Errors
+    ///
+    /// Those of `out`, if it cannot be written to.
+    pub fn html(&self, database: &DbIdentity, out: &mut dyn Write) -> io::Result<()> {
+        page::write(self, database, out)
     }
 
     /// As a log of SARIF 2.1.0.
