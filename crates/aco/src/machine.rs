@@ -179,6 +179,7 @@ fn constant(gpu: &Gpu, slot: &OperandSlot, bits: u64) -> Option<amdgcn::Operand>
         | Class::SendMsgRtn
         | Class::Waitcnt
         | Class::Depctr
+        | Class::WaitEvent
         | Class::DelayAlu
         | Class::GprIdx
         | Class::Label

@@ -653,3 +653,34 @@ fn mixed() {
         }
     });
 }
+
+/// Halves change places: of two registers, and of one.
+#[test]
+fn halves_change_places() {
+    for (operands, first, second) in [
+        ("v1.l, v2.h", 0x1111_3333, 0x2222_4444),
+        ("v1.h, v2.l", 0x4444_2222, 0x3333_1111),
+        ("v1.l, v2.l", 0x1111_4444, 0x3333_2222),
+        ("v1.l, v1.h", 0x2222_1111, 0x3333_4444),
+        ("v1.h, v1.h", 0x1111_2222, 0x3333_4444),
+    ] {
+        let code = format!("v_mov_b32 v1, 0x11112222\nv_mov_b32 v2, 0x33334444\nv_swap_b16 {operands}\n");
+        for gpu in ["gfx1100", "gfx1201"] {
+            let ran = rig::plain(gpu, &code).clean();
+            assert_eq!((ran.v(1), ran.v(2)), (first, second), "{gpu} {operands}");
+        }
+    }
+}
+
+/// An inline constant in `v_pk_fmac_f16` is the low half only before gfx11, and both from it on.
+#[test]
+fn constants_of_packed_sums() {
+    for (gpu, expected) in [("gfx1030", 0x4000), ("gfx1100", 0x4400_4000), ("gfx1201", 0x4400_4000)] {
+        let code = "v_mov_b32 v0, 0x40003c00\nv_mov_b32 v1, 0\nv_pk_fmac_f16 v1, 2.0, v0\n";
+        assert_eq!(rig::plain(gpu, code).clean().v(1), expected, "{gpu}");
+        let literal = code.replace("2.0", "0x40004000");
+        assert_eq!(rig::plain(gpu, &literal).clean().v(1), 0x4400_4000, "{gpu}");
+        let low = code.replace("2.0", "0x4000");
+        assert_eq!(rig::plain(gpu, &low).clean().v(1), 0x4000, "{gpu}");
+    }
+}

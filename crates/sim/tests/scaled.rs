@@ -387,3 +387,36 @@ fn transposed_loads_of_lds() {
         assert!(odd != full && !rig::plain("gfx950", &odd).faults.is_empty(), "{name}");
     }
 }
+
+/// Singles as numbers of 16 bits by random bits, of which the upper 13 or 16 count: `op_sel` chooses the half that is written.
+#[test]
+fn singles_to_sixteen_bits_by_random_bits() {
+    for (name, format, counted) in [
+        ("v_cvt_sr_f16_f32", Format { exponent: 5, fraction: 10, bias: 15, count: 0x7c00 }, 13),
+        ("v_cvt_sr_bf16_f32", Format { exponent: 8, fraction: 7, bias: 127, count: 0x7f80 }, 16),
+    ] {
+        let infinity = format.count;
+        let mut cases = vec![
+            (f32::NAN, 0, 0x7fff),
+            (-f32::NAN, 0, 0xffff),
+            (f32::INFINITY, u32::MAX, infinity),
+            (f32::NEG_INFINITY, 0, infinity | 0x8000),
+            (f32::MAX, u32::MAX, infinity),
+            (0.0, u32::MAX, 0),
+            (-0.0, u32::MAX, 0x8000),
+        ];
+        let mut numbers = Numbers(7);
+        for round in 0..100 {
+            let small = if round % 4 == 0 { 2f32.powi(-17) } else { 1.0 };
+            let value = f32::from_bits(numbers.value("f32m") as u32) * small;
+            let random = numbers.next() as u32;
+            cases.push((value, random, format.rounded(value.into(), Some((random, counted)))));
+        }
+        for (value, random, expected) in cases {
+            for (select, kept, shift) in [("", 0xffff_0000u32, 0), (" op_sel:[0,0,1]", 0xffff, 16)] {
+                let got = converted(name, &[vec![value.to_bits()], vec![random]], 1, select);
+                assert_eq!(got, [OLD & kept | expected << shift], "{name} {value:e} {random:#x}{select}");
+            }
+        }
+    }
+}

@@ -19,9 +19,6 @@ const MISSING: &[&str] = &[
     "image_bvh_dual_intersect_ray",
     // Waves here have all their registers from the start.
     "s_alloc_vgpr",
-    // Which of the random bits count is not documented.
-    "v_cvt_sr_bf16_f32",
-    "v_cvt_sr_f16_f32",
     // The first half of a scaled product, whose name other words may follow: what it does to them is not documented.
     "v_mfma_ld_scale_b32",
 ];

@@ -209,6 +209,7 @@ fn takes(program: &Program, slot: &OperandSlot, operand: &Operand) -> bool {
         | Class::SendMsgRtn
         | Class::Waitcnt
         | Class::Depctr
+        | Class::WaitEvent
         | Class::DelayAlu
         | Class::GprIdx
         | Class::Label

@@ -125,9 +125,9 @@ fn other(words: &[u32], at: usize, gpu: &Gpu, inst: &mut Inst, held: &mut Pendin
     let start = held.text.len();
     let dwords = codec::decode_executed_into(words, gpu, inst)?.into();
     held.text.push(b'\t');
-    let literal =
-        |(slot, operand)| matches!(operand, Operand::Literal(value) if !text::is_literal(slot, value, gpu));
-    if inst.written().any(literal) {
+    let literal = |(slot, operand)| matches!(operand, Operand::Literal(value) if !text::is_literal(inst.opcode(), slot, value, gpu));
+    // In LLVM 23's text they are `lit(…)`.
+    if !gpu.llvm23() && inst.written().any(literal) {
         longs(words.get(..dwords)?, &mut held.text);
         held.text.push_str(" // ");
     }

@@ -273,7 +273,7 @@ pub(super) fn scalar(slot: &OperandSlot, reg: Reg, dwords: u8, gpu: &Gpu) -> Res
     let exec = reg == Reg::EXEC || reg == Reg::EXEC_HI;
     let numbered = reg.is_sgpr() || reg.is_ttmp();
     let kind = match slot.class {
-        Class::Sdst => !exec && reg != Reg::M0 && (dwords <= 2 || numbered),
+        Class::Sdst => !exec && reg != Reg::M0 && (dwords <= 2 || numbered || reg == Reg::NULL),
         Class::Sreg if slot.field == Field::Sdst => !exec && reg != Reg::M0 && (dwords <= 2 || numbered),
         Class::SregQuad => numbered,
         Class::SregPair if dwords > 2 => numbered,

@@ -334,6 +334,8 @@ vocabulary! {
         Waitcnt = "waitcnt",
         /// `depctr_…(…)`.
         Depctr = "depctr",
+        /// `{ export_ready: 1 }`.
+        WaitEvent = "wait_event",
         /// `instid0(…) | instskip(…) | instid1(…)`.
         DelayAlu = "delay_alu",
         /// `gpr_idx(…)`, in 4 bits.

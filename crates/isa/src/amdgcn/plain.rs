@@ -8,6 +8,7 @@
 use super::codec::{empty_sources, source_of};
 use super::inst::{Operand, RegHalf, dwords};
 use super::model::{Class, Encoding, EncodingLayout, Field, Form, Format, Gfx, Mod, OperandSlot, Role, Type};
+use super::opcode::Opcode;
 use super::tables::{InstRow, Variant};
 use super::text::{self, LineBuf};
 use super::{Gpu, Reg, regs, tables};
@@ -120,6 +121,7 @@ struct Tail {
 struct PlainPlan {
     head: [u8; HEAD],
     length: u8,
+    opcode: Opcode,
     /// How many dwords, without a literal.
     dwords: u8,
     count: u8,
@@ -249,6 +251,7 @@ impl PlainPlan {
             || variant.second.is_some()
             || matches!(variant.encoding, Encoding::Exp | Encoding::Vop3Dpp | Encoding::Vop3Dpp8)
             || row.format == Format::Sopk && row.role == Role::Wait
+            || gpu.llvm23() && text::signed_dot(row.opcode).is_some()
             || empty_sources(variant, layout, gpu).next().is_some()
             // There the suffix depends on the operands, and some have no constants.
             || old && variant.form == Form::E64;
@@ -279,6 +282,7 @@ impl PlainPlan {
         let mut plan = PlainPlan {
             head,
             length: length as u8,
+            opcode: row.opcode,
             dwords: layout.dwords,
             count: written.len() as u8,
             scalars: scalars(variant, row, gpu),
@@ -375,7 +379,7 @@ impl PlainPlan {
             }
             if code_text.kind == kind::LITERAL {
                 let value = *words.get(usize::from(self.dwords))?;
-                if !text::is_literal(place.slot, value, gpu) {
+                if !text::is_literal(self.opcode, place.slot, value, gpu) {
                     return None;
                 }
                 pen.hex(value);
@@ -468,7 +472,7 @@ impl OperandBits {
             Class::VgprLow => (LOW, 256),
             Class::VgprSrc => (LOW | HIGH, 0),
             Class::VgprLowSrc => (LOW, 0),
-            Class::Imm32 if slot.ty.bits() != 16 => (LITERAL, 255),
+            Class::Imm32 if slot.ty.bits() != 16 && !gpu.llvm23() => (LITERAL, 255),
             Class::Fixed | Class::FixedOptional => {
                 (SCALAR, regs::code_of(Reg(slot.reg), gpu.generation()).filter(|code| *code < 255)?)
             }
@@ -477,6 +481,7 @@ impl OperandBits {
             | Class::SendMsg
             | Class::Waitcnt
             | Class::Depctr
+            | Class::WaitEvent
             | Class::DelayAlu => (0, 0),
             _ => return None,
         };

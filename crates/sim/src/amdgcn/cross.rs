@@ -8,7 +8,7 @@ use super::wave::Wave;
 use unwedge_isa::amdgcn::model::{Mod, Type};
 use unwedge_isa::amdgcn::opcode::LanesOp;
 use unwedge_isa::amdgcn::semantics::{LANES, Lanes};
-use unwedge_isa::amdgcn::{Inst, Operand, Reg};
+use unwedge_isa::amdgcn::{Inst, Operand, Reg, RegHalf};
 
 /// What moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +21,10 @@ enum CrossLaneKind {
         high: bool,
     },
     Swap,
+    /// Halves of two registers are exchanged, or those of one: which is the upper one, of the destination and the source.
+    SwapHalves {
+        high: [bool; 2],
+    },
     /// `v_permlane16`: within rows of 16, or from the other row of a pair.
     Permlane {
         other: bool,
@@ -66,6 +70,10 @@ impl CrossLaneOp {
             LanesOp::v_mbcnt_lo_u32_b32 => CrossLaneKind::Count { high: false },
             LanesOp::v_mbcnt_hi_u32_b32 => CrossLaneKind::Count { high: true },
             LanesOp::v_swap_b32 => CrossLaneKind::Swap,
+            LanesOp::v_swap_b16 => {
+                let high = |at: usize| matches!(inst.operands[at], Operand::Reg { half: RegHalf::High, .. });
+                CrossLaneKind::SwapHalves { high: [high(0), high(1)] }
+            }
             LanesOp::v_permlane16_b32 => CrossLaneKind::Permlane { other: false, inactive, zero },
             LanesOp::v_permlanex16_b32 => CrossLaneKind::Permlane { other: true, inactive, zero },
             LanesOp::v_permlane16_var_b32 => CrossLaneKind::PermlaneVar { other: false, inactive, zero },
@@ -190,6 +198,22 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, cross: &CrossLane
             let other_why = wave.why(cross.dst);
             put_vector(machine, wave, cross.dst, exec, &first, why);
             put_vector(machine, wave, vector(n), exec, &other, other_why);
+        }
+        CrossLaneKind::SwapHalves { high } => {
+            let From::Vgpr(n) = cross.sources[0] else { return machine.fault(wave, FaultKind::NoRegister) };
+            let other = whole(wave, From::Vgpr(number(cross.dst)));
+            let other_why = wave.why(cross.dst);
+            let [to_dst, to_source] = [0, 1].map(|half| if high[half] { 16 } else { 0 });
+            let put = |old: &Lanes, to: u32, new: &Lanes, from: u32| -> Lanes {
+                std::array::from_fn(|lane| old[lane] & !(0xffff << to) | (new[lane] >> from & 0xffff) << to)
+            };
+            let dst =
+                (put(&other.0, to_dst, &first.0, to_source), put(&other.1, to_dst, &first.1, to_source));
+            put_vector(machine, wave, cross.dst, exec, &dst, why);
+            // Of one register the other half has just been written.
+            let old = if vector(n) == cross.dst { &dst } else { &first };
+            let source = (put(&old.0, to_source, &other.0, to_dst), put(&old.1, to_source, &other.1, to_dst));
+            put_vector(machine, wave, vector(n), exec, &source, other_why);
         }
         CrossLaneKind::Permlane { other, inactive, zero } => {
             let low = wave.scalar_value(cross.sources[1], Type::B32);

@@ -8,7 +8,7 @@ use super::wave::Wave;
 use unwedge_isa::amdgcn::RegHalf;
 use unwedge_isa::amdgcn::model::{Encoding, Mod, Type};
 use unwedge_isa::amdgcn::semantics::{self, LANES, Lane, Lanes, Mode, Op};
-use unwedge_isa::amdgcn::{Gpu, Inst, Opcode, Operand, Reg};
+use unwedge_isa::amdgcn::{Gfx, Gpu, Inst, Opcode, Operand, Reg};
 
 /// Which part of its register a result goes to, and what becomes of the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,6 +139,15 @@ fn dpp(inst: &Inst, gpu: &Gpu) -> Option<Dpp> {
     }
 }
 
+/// An inline constant of floating point in a source of `v_pk_fmac_f16` from gfx11 on: it is both halves, as was measured
+/// (llvm-project 94116).
+fn both_halves(operand: Operand, from: From) -> From {
+    match (operand, from) {
+        (Operand::Inline(240..), From::Const(value)) => From::Const(value | value << 16),
+        _ => from,
+    }
+}
+
 impl VectorOp {
     pub(super) fn new(inst: &Inst, gpu: &Gpu) -> Option<VectorOp> {
         let op = semantics::of(inst)?;
@@ -170,7 +179,11 @@ impl VectorOp {
                     made.dst.as_mut()?.place = place(inst, gpu, slot.ty, operand);
                 }
                 _ => {
-                    *made.sources.get_mut(count)? = source(inst, &slot, operand)?;
+                    let mut source = source(inst, &slot, operand)?;
+                    if inst.opcode() == Opcode::v_pk_fmac_f16 && gpu.generation() >= Gfx::Gfx11 {
+                        source.from = both_halves(operand, source.from);
+                    }
+                    *made.sources.get_mut(count)? = source;
                     count += 1;
                 }
             }
@@ -226,7 +239,10 @@ impl VectorOp {
                 let named = matches!(inst.operands[1], Operand::Reg { half: RegHalf::High, .. });
                 self.sources[0].part = DwordPart::Word(u8::from(high(0) || named));
             }
-            Opcode::v_cvt_pk_fp8_f32 | Opcode::v_cvt_pk_bf8_f32 => {
+            Opcode::v_cvt_pk_fp8_f32
+            | Opcode::v_cvt_pk_bf8_f32
+            | Opcode::v_cvt_sr_f16_f32
+            | Opcode::v_cvt_sr_bf16_f32 => {
                 if let Some(dst) = &mut self.dst {
                     dst.place = ResultPart::Half(high(3), true);
                 }

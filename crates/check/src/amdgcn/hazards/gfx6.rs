@@ -17,8 +17,17 @@ const MODE: u8 = 1;
 const TRAPSTS: u8 = 3;
 const VSKIP_BIT: i32 = 28;
 
-/// The largest distance of a rule that is not about matrix instructions.
-const FAR: u8 = 5;
+/// The largest distance of a rule of gfx6 to gfx9 that has one for all of them.
+const FAR: u8 = {
+    let (mut most, mut rule) = (0, 0);
+    while rule < RULES.len() {
+        let info = &RULES[rule];
+        let here = info.gens & ((2 << Gfx::Gfx950 as u32) - 1) != 0;
+        most = if here && info.distance > most { info.distance } else { most };
+        rule += 1;
+    }
+    most
+};
 /// The largest distance of a rule about matrix instructions.
 const MATRIX: u8 = {
     let (mut most, mut rule) = (0, 0);

@@ -1,9 +1,12 @@
-//! Numbers of 8 bits and less: as wider numbers, and what wider numbers are rounded to.
+//! Numbers of 8 bits and less: as wider numbers, and what wider numbers are rounded to. Also those of 16 bits that singles are
+//! rounded to by random bits.
 //!
 //! Rounded to the nearest even in every mode, or with random bits. FP8 and BF8 of gfx94x have no negative zero: those of later
 //! GPUs are the formats of the Open Compute Project. Facts: AMD's CDNA 3 and CDNA 4 manuals; AMD's HIP headers, whose
 //! functions for the host define what becomes of NaNs, of a scale that is NaN, and of random bits below the least normal number.
 //! On gfx12 a NaN has its sign set whatever the source's, as a public emulator has it that was compared with gfx1201.
+//! `v_cvt_sr_f16_f32` and `v_cvt_sr_bf16_f32` add the upper 13 and 16 of the random bits, as rocjitsu has it, an emulator of AMD's;
+//! its NaNs are all ones. AMD's manual does not say which bits count.
 //! The payload of NaNs that wider formats get is not documented: they are quiet.
 
 use super::Mode;
@@ -56,6 +59,7 @@ fn nan(m: &Mode, to: Factor, negative: bool) -> u32 {
     let signed = |magnitude: u32| magnitude | if negative { sign } else { 0 };
     match fields.special {
         Special::NegativeZero => sign,
+        Special::Ieee if fields.fraction > 2 => signed(sign - 1),
         Special::Ieee => signed(sign - 2),
         Special::OneNan => signed(sign - 1),
         // These formats do not have a NaN: the greatest number.

@@ -3,6 +3,7 @@
 use super::convert::{self, Whole};
 use super::float::{self, Width};
 use super::lane::{lanes, u1, u2, u3};
+use super::mfma::Factor;
 use super::soft;
 use super::{Mode, Op, div, minmax, narrow, trans};
 use crate::amdgcn::opcode::{ConvertOp, FloatOp, MinmaxOp, TranscendentalOp};
@@ -395,6 +396,8 @@ pub(super) fn convert(op: ConvertOp) -> Op {
         ConvertOp::v_cvt_pk_fp8_f32 => u2!(mode | m, a, b | narrow::pair(m, narrow::fp8(m), a, b)),
         ConvertOp::v_cvt_pk_bf8_f32 => u2!(mode | m, a, b | narrow::pair(m, narrow::bf8(m), a, b)),
         ConvertOp::v_cvt_sr_fp8_f32 => u2!(mode | m, a, b | narrow::stochastic(m, narrow::fp8(m), a, b)),
+        ConvertOp::v_cvt_sr_f16_f32 => u2!(mode | m, a, b | narrow::stochastic(m, Factor::F16, a, b)),
+        ConvertOp::v_cvt_sr_bf16_f32 => u2!(mode | m, a, b | narrow::stochastic(m, Factor::Bf16, a, b)),
         ConvertOp::v_cvt_sr_bf8_f32 => u2!(mode | m, a, b | narrow::stochastic(m, narrow::bf8(m), a, b)),
     }
 }

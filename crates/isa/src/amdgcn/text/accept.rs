@@ -5,6 +5,7 @@ use super::parse::ParseRule;
 use super::scan::ExprValue;
 use crate::amdgcn::inst::{Operand, RegHalf, dwords};
 use crate::amdgcn::model::{Class, Field, Mod, OperandSlot, Type};
+use crate::amdgcn::opcode::Opcode;
 use crate::amdgcn::tables::Variant;
 use crate::amdgcn::{Gfx, Gpu, Reg, regs};
 
@@ -283,6 +284,22 @@ fn fits(value: i64, bits: u32) -> bool {
     value as u64 >> bits == 0 || top == 0 || top == -1
 }
 
+/// What a number in a source of an opcode means. Of `v_pk_fmac_f16` from gfx11 on, an inline constant of floating point is both of its halves there. What has
+/// it in the low half only is a literal. Before gfx11 the upper half is zero, as everywhere else; both are measured
+/// (llvm-project 94116). LLVM 19 does not know of it.
+pub(super) fn written(opcode: Opcode, value: ExprValue, gpu: &Gpu) -> ExprValue {
+    if opcode != Opcode::v_pk_fmac_f16 || gpu.generation() < Gfx::Gfx11 {
+        return value;
+    }
+    let low = value.value as u16;
+    let constant = !value.float && !value.literal && HALVES.contains(&low);
+    match value.value as u64 >> 16 {
+        0 if constant => ExprValue { literal: true, ..value },
+        high if constant && high == low.into() => ExprValue { value: low.into(), ..value },
+        _ => value,
+    }
+}
+
 /// A number in a source of some type.
 pub(super) fn constant(ty: Type, value: ExprValue, signed: bool, gpu: &Gpu) -> Result<Operand, ParseRule> {
     if let Some(code) = inline(ty, value, gpu).filter(|_| !value.address && !value.literal) {
@@ -291,9 +308,14 @@ pub(super) fn constant(ty: Type, value: ExprValue, signed: bool, gpu: &Gpu) -> R
     literal(ty, value, signed).map(Operand::Literal)
 }
 
+/// The code of the inline constant that has these 32 bits.
+pub(in crate::amdgcn) fn inline_code(value: u32, gpu: &Gpu) -> Option<u8> {
+    inline(Type::B32, ExprValue::number(value.into()), gpu)
+}
+
 /// Whether the text of a literal is read as that literal: not if it could be an inline constant.
-pub(in crate::amdgcn) fn is_literal(slot: &OperandSlot, value: u32, gpu: &Gpu) -> bool {
-    let number = ExprValue::number(value.into());
+pub(in crate::amdgcn) fn is_literal(opcode: Opcode, slot: &OperandSlot, value: u32, gpu: &Gpu) -> bool {
+    let number = written(opcode, ExprValue::number(value.into()), gpu);
     let ty = if slot.class == Class::Ssrc32 { Type::B32 } else { slot.ty };
     !slot.class.takes_constants() || constant(ty, number, false, gpu) == Ok(Operand::Literal(value))
 }

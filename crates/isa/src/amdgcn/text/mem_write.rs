@@ -66,7 +66,7 @@ fn modifiers(inst: &Inst, gpu: &Gpu, out: &mut LineBuf) {
         }
         match slot.id {
             Mod::Offset if inst.row().format == Format::Smem => smem_offset(inst, gpu, out),
-            Mod::Offset if traits.has(Trait::Swizzle) => swizzle::write(value, out),
+            Mod::Offset if traits.has(Trait::Swizzle) => swizzle::write(value, gpu.llvm23(), out),
             Mod::Format => hints::write_format(value, gpu, out),
             Mod::Th => hints::write_hint(value, inst.mods.get(Mod::Scope), traits, gpu.llvm23(), out),
             Mod::Scope => {}

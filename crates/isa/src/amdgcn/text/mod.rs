@@ -26,7 +26,7 @@ pub(super) use rules::limit as scalar_limit;
 pub use special::export_target;
 pub(super) use special::write as special;
 pub use write::write;
-pub(super) use write::{inline, register, suffix_of, write_line};
+pub(super) use write::{inline, register, signed_dot, suffix_of, write_line};
 
 use super::Gpu;
 use super::inst::{Inst, Operand};

@@ -445,6 +445,58 @@ pub(super) fn write_depctr(value: i32, gpu: &Gpu, out: &mut LineBuf) {
     write_fields(dependencies(gpu), value, out);
 }
 
+/// Bits of `s_wait_event`: name, bit, since, until. LLVM 23 assembles that of gfx12 as bit 0, and disassembles bit 1, as
+/// Mesa does and the manual says.
+const EVENTS: &[NamedValue] =
+    &[("dont_wait_export_ready", 0, Gfx::Gfx11, Gfx::Gfx11_5), ("export_ready", 1, Gfx::Gfx12, Gfx::Gfx12)];
+
+/// `{ export_ready: 1 }`.
+pub(super) fn wait_event(
+    scan: &mut LineScan<'_>,
+    gpu: &Gpu,
+    symbols: &dyn Symbols,
+) -> Result<i32, ParseError> {
+    scan.expect(b'{', ParseRule::Operand)?;
+    let (mut events, mut given) = (0, 0);
+    while !scan.eat(b'}') {
+        let at = scan.at();
+        let name = scan.name();
+        scan.space();
+        let bit = value_of(EVENTS, name, gpu).ok_or_else(|| scan.error(at, ParseRule::Counter))?;
+        if given >> bit & 1 != 0 {
+            return Err(scan.error(at, ParseRule::Twice));
+        }
+        given |= 1 << bit;
+        scan.expect(b':', ParseRule::ModifierValue)?;
+        let at = scan.at();
+        let value = scan.expression(symbols)?;
+        if value.float || !(0..=1).contains(&value.value) {
+            return Err(scan.error(at, ParseRule::Range));
+        }
+        events |= (value.value as i32) << bit;
+        if !scan.eat(b',') && scan.peek() != b'}' {
+            return Err(scan.here(ParseRule::Comma));
+        }
+    }
+    Ok(events)
+}
+
+/// Appends the events of `s_wait_event`: as LLVM 23 does, or as a number, which other bits are in any case.
+pub(super) fn write_wait_event(value: i32, gpu: &Gpu, out: &mut LineBuf) {
+    let generation = gpu.generation();
+    let event = EVENTS.iter().find(|(.., since, until)| (*since..=*until).contains(&generation));
+    match event.filter(|(_, bit, ..)| gpu.llvm23() && value & !(1 << bit) == 0) {
+        Some((name, bit, ..)) => {
+            out.push_str("{ ");
+            out.push_str(name);
+            out.push_str(": ");
+            out.decimal((value >> bit).into());
+            out.push_str(" }");
+        }
+        None => out.hex(u64::from(value as u16)),
+    }
+}
+
 /// What `s_delay_alu` waits for, by value.
 const DELAYS: &[&str] = &[
     "NO_DEP",

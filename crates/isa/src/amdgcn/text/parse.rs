@@ -3,7 +3,7 @@
 use super::modifiers::{self, ReadModifiers};
 use super::operand::{self, OperandSyntax, SignedOperand};
 use super::scan::LineScan;
-use super::{Symbols, accept, mem, rules, special};
+use super::{Symbols, accept, mem, rules, special, write};
 use crate::amdgcn::codec::name_halves;
 use crate::amdgcn::inst::{Inst, OPERANDS, Operand, RegHalf, UnusedBits, dwords};
 use crate::amdgcn::model::{Class, Columns, Encoding, Form, Format, Gfx, Mod, OperandSlot, Type};
@@ -440,6 +440,9 @@ fn assemble(
         return Err(scan.error(line.end, ParseRule::ModifierOrder));
     }
     set_modifiers(&mut inst, variant, line).map_err(|rule| scan.error(line.end, rule))?;
+    if write::signed_dot(inst.opcode()) == Some(name.name) {
+        inst.mods.set(Mod::NegLo, inst.mods.get(Mod::NegLo) | write::BOTH_SIGNED);
+    }
     let carry = carry_by_later_name(variant, name, gpu);
     let twice = carry && variant.form == Form::E32;
     if carry && !twice && !line.operands.get(3).is_some_and(SignedOperand::is_vector) {
@@ -532,6 +535,7 @@ fn set_operand(
     gpu: &Gpu,
 ) -> Result<(), ParseRule> {
     let slot = &variant.slots[at];
+    let opcode = inst.opcode();
     let place = &mut inst.operands[at];
     let signs = [(operand.neg, Mod::Neg), (operand.abs, Mod::Abs), (operand.sext, Mod::Sext)];
     if let OperandSyntax::Value(value) = operand.kind
@@ -565,7 +569,11 @@ fn set_operand(
         *place = accept::accept(&slot, operand, gpu)?;
         return Ok(());
     }
-    *place = accept::accept(slot, operand, gpu)?;
+    let mut operand = *operand;
+    if let OperandSyntax::Value(value) = &mut operand.kind {
+        *value = accept::written(opcode, *value, gpu);
+    }
+    *place = accept::accept(slot, &operand, gpu)?;
     for (_, id) in signs.iter().filter(|(given, _)| *given) {
         let bit = 1u32.unbounded_shl(slot.source.into());
         let constant = matches!(operand.kind, OperandSyntax::Value(_)) && variant.form == Form::E64;

@@ -23,6 +23,7 @@ pub(super) fn is_special(class: Class) -> bool {
             | Class::SendMsgRtn
             | Class::Waitcnt
             | Class::Depctr
+            | Class::WaitEvent
             | Class::DelayAlu
             | Class::GprIdx
             | Class::Version
@@ -68,6 +69,8 @@ pub(super) fn parse(
         Class::SendMsg | Class::SendMsgRtn => named::sendmsg(scan, slot, gpu, symbols)?,
         Class::Waitcnt => named::waitcnt(scan, gpu, symbols)?,
         Class::Depctr => named::depctr(scan, gpu, symbols)?,
+        Class::WaitEvent if scan.peek() == b'{' => named::wait_event(scan, gpu, symbols)?,
+        Class::WaitEvent => immediate(scan, slot, symbols)?,
         Class::DelayAlu => named::delay_alu(scan, symbols)?,
         Class::GprIdx => named::gpr_idx(scan, slot, symbols)?,
         Class::Version => named::version(scan, symbols)?,
@@ -167,6 +170,7 @@ pub(in crate::amdgcn) fn write(slot: &OperandSlot, value: i32, gpu: &Gpu, out: &
         Class::SendMsg | Class::SendMsgRtn => named::write_sendmsg(value, gpu, out),
         Class::Waitcnt => named::write_waitcnt(value, gpu, out),
         Class::Depctr => named::write_depctr(value, gpu, out),
+        Class::WaitEvent => named::write_wait_event(value, gpu, out),
         Class::DelayAlu => named::write_delay_alu(value, out),
         Class::GprIdx => named::write_gpr_idx(value, out),
         Class::Version => named::write_version(value, out),

@@ -1,7 +1,7 @@
 //! `swizzle(…)`: the pattern by which `ds_swizzle_b32` exchanges lanes.
 //!
 //! Facts: AMD's ISA manuals, and LLVM 19 for the names of patterns. The names of LLVM 23 for rotations and Fourier transforms are
-//! read, but not written.
+//! read, and written in its text where no other bits are set.
 
 use super::Symbols;
 use super::line::LineBuf;
@@ -93,7 +93,7 @@ pub(super) fn parse(scan: &mut LineScan<'_>, symbols: &dyn Symbols) -> Result<i3
 }
 
 /// Appends a pattern, unless it is 0.
-pub(super) fn write(pattern: i32, out: &mut LineBuf) {
+pub(super) fn write(pattern: i32, llvm23: bool, out: &mut LineBuf) {
     if pattern == 0 {
         return;
     }
@@ -112,6 +112,10 @@ pub(super) fn write(pattern: i32, out: &mut LineBuf) {
     if pattern & 0xff00 == QUAD_PERM {
         let lane = |n: i32| pattern >> (2 * n) & 3;
         call("QUAD_PERM", &[lane(0), lane(1), lane(2), lane(3)]);
+    } else if llvm23 && pattern & !LANE == FFT {
+        call("FFT", &[and]);
+    } else if llvm23 && pattern & !(1 << 10 | LANE << 5) == ROTATE {
+        call("ROTATE", &[xor & 1, or]);
     } else if pattern & QUAD_PERM != 0 {
         out.decimal(i64::from(pattern));
     } else if and == LANE && or == 0 && xor.count_ones() == 1 {

@@ -2,9 +2,10 @@
 
 use super::line::LineBuf;
 use super::parse::UNUSED;
-use super::{mem_write, modifiers, special};
+use super::{accept, mem_write, modifiers, special};
 use crate::amdgcn::inst::{Inst, Mods, Operand, RegHalf};
 use crate::amdgcn::model::{Class, Field, Form, Format, Mod, OperandSlot, Type};
+use crate::amdgcn::opcode::Opcode;
 use crate::amdgcn::tables::Variant;
 use crate::amdgcn::{Gfx, Gpu, Reg};
 
@@ -132,11 +133,23 @@ pub(in crate::amdgcn) fn inline(code: u8, out: &mut LineBuf) {
     }
 }
 
-fn operand(slot: &OperandSlot, operand: Operand, gpu: &Gpu, out: &mut LineBuf) {
+fn operand(opcode: Opcode, slot: &OperandSlot, operand: Operand, gpu: &Gpu, out: &mut LineBuf) {
     match operand {
         Operand::None => {}
         Operand::Reg { reg, dwords, half } => register(reg, dwords, half, out),
         Operand::Inline(code) => constant(slot, code, out),
+        // In LLVM 23's text a value that is set is a constant where it could be one, and a source that could be one is said to be none.
+        Operand::Literal(value) if gpu.llvm23() && slot.class == Class::Imm32 && slot.ty == Type::B32 => {
+            match accept::inline_code(value, gpu) {
+                Some(code) => inline(code, out),
+                None => out.hex(value.into()),
+            }
+        }
+        Operand::Literal(value) if gpu.llvm23() && !accept::is_literal(opcode, slot, value, gpu) => {
+            out.push_str("lit(");
+            out.hex(value.into());
+            out.push(b')');
+        }
         Operand::Literal(value) if slot.ty.bits() == 16 && slot.class != Class::Ssrc32 => {
             out.hex((value & 0xffff).into())
         }
@@ -144,6 +157,18 @@ fn operand(slot: &OperandSlot, operand: Operand, gpu: &Gpu, out: &mut LineBuf) {
         Operand::Off => out.push_str("off"),
         Operand::Imm(value) => special::write(slot, value, gpu, out),
         Operand::List(_) => {}
+    }
+}
+
+/// `neg_lo` of a dot product whose first two sources are signed.
+pub(super) const BOTH_SIGNED: i32 = 3;
+
+/// The name that LLVM 23 has for a dot product of sources with and without signs if both have them: that of earlier GPUs.
+pub(in crate::amdgcn) fn signed_dot(opcode: Opcode) -> Option<&'static str> {
+    match opcode {
+        Opcode::v_dot4_i32_iu8 => Some("v_dot4_i32_i8"),
+        Opcode::v_dot8_i32_iu4 => Some("v_dot8_i32_i4"),
+        _ => None,
     }
 }
 
@@ -230,7 +255,12 @@ pub(in crate::amdgcn) fn write_line(inst: &Inst, gpu: &Gpu, out: &mut LineBuf) {
 /// Appends an instruction without the bits that mean nothing.
 fn write_used(inst: &Inst, gpu: &Gpu, out: &mut LineBuf) {
     let variant = inst.variant();
-    out.push_name(variant.name);
+    let signed =
+        signed_dot(inst.opcode()).filter(|_| gpu.llvm23() && inst.mods.get(Mod::NegLo) == BOTH_SIGNED);
+    match signed {
+        Some(name) => out.push_str(name),
+        None => out.push_name(variant.name),
+    }
     if inst.row().format.is_memory() {
         mem_write::write(inst, gpu, out);
         return;
@@ -258,9 +288,9 @@ fn write_used(inst: &Inst, gpu: &Gpu, out: &mut LineBuf) {
             _ if comma => out.push_str(", "),
             _ => out.push(b' '),
         }
-        comma = slot.class != Class::ExpTarget;
+        comma = slot.class != Class::ExpTarget || gpu.llvm23();
         if signs == 0 {
-            operand(slot, value, gpu, out);
+            operand(inst.opcode(), slot, value, gpu, out);
             continue;
         }
         let source = |bits: i32| slot.source < 3 && bits >> slot.source & 1 != 0;
@@ -278,7 +308,7 @@ fn write_used(inst: &Inst, gpu: &Gpu, out: &mut LineBuf) {
         if abs {
             out.push(b'|');
         }
-        operand(slot, value, gpu, out);
+        operand(inst.opcode(), slot, value, gpu, out);
         if abs {
             out.push(b'|');
         }
@@ -286,5 +316,11 @@ fn write_used(inst: &Inst, gpu: &Gpu, out: &mut LineBuf) {
             out.push(b')');
         }
     }
-    modifiers::write(inst, gpu, out);
+    if signed.is_some() {
+        let mut mods = inst.mods;
+        mods.set(Mod::NegLo, 0);
+        modifiers::write(&Inst { mods, ..*inst }, gpu, out);
+    } else {
+        modifiers::write(inst, gpu, out);
+    }
 }
