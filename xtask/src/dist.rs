@@ -129,6 +129,21 @@ fn write_assets(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Copies a folder and what is in it.
+fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let to = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_folder(&entry.path(), &to)?;
+        } else {
+            fs::copy(entry.path(), to)?;
+        }
+    }
+    Ok(())
+}
+
 /// Lays the content of the archive out.
 fn stage(folder: &Path, binary: &Path, target: &str) -> io::Result<()> {
     fresh(folder)?;
@@ -143,11 +158,7 @@ fn stage(folder: &Path, binary: &Path, target: &str) -> io::Result<()> {
     }
     fs::copy(root().join("data/NOTICE.md"), documents.join("NOTICE.md"))?;
     for name in ["docs", "contrib"] {
-        fs::create_dir_all(documents.join(name))?;
-        for entry in fs::read_dir(root().join(name))? {
-            let entry = entry?;
-            fs::copy(entry.path(), documents.join(name).join(entry.file_name()))?;
-        }
+        copy_folder(&root().join(name), &documents.join(name))?;
     }
     let licences = licences::texts(target).map_err(io::Error::other)?;
     write(&documents.join(LICENCES), licences.as_bytes())

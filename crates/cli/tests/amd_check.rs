@@ -4,9 +4,12 @@ mod program;
 
 use program::{text, unwedge};
 use serde_json::Value;
+use std::borrow::Cow;
+use unwedge::capture::elf::{self, ElfRelocation, ElfSection, ElfSectionKind, RelocationKind};
 use unwedge_testkit::amdgpu::{
     AmdgpuBuilder, Gfx, RadvBuilder, ShaderSpec, WaveForm, WaveSpec, registers_text, waves_text,
 };
+use unwedge_testkit::dwarf::debug_line;
 
 /// A load whose result is used at once, and the same with its wait.
 const BAD: &str = "global_load_dword v1, v0, s[0:1]\nv_mov_b32 v2, v1\ns_endpgm\n";
@@ -96,6 +99,41 @@ fn json_says_the_same() {
     let clean: Value =
         serde_json::from_str(&check(&["--gpu", "gfx1030", "--json"], GOOD.as_bytes(), 0)).unwrap();
     assert_eq!(clean["findings"].as_array().unwrap().len(), 0);
+}
+
+/// Findings and listings name the line of the source, if the object was compiled with `-g`.
+#[test]
+fn debug_info_gives_source_lines() {
+    let bytes = kernel(BAD, "");
+    let mut object = elf::read(&bytes).expect("a code object");
+    let main = object.symbols.iter().position(|symbol| symbol.name == "main").expect("a symbol");
+    let (table, at) = debug_line("src", "k.c", &[(0, 12, 7), (8, 13, 2)], 16);
+    object.relocations.push(ElfRelocation {
+        kind: RelocationKind::ABS64,
+        section: object.sections.len(),
+        offset: at as u64,
+        symbol: main,
+        addend: 0,
+    });
+    object.sections.push(ElfSection {
+        name: Cow::Borrowed(".debug_line"),
+        kind: ElfSectionKind::Note,
+        address: 0,
+        bytes: Cow::Owned(table),
+        align: 1,
+    });
+    let bytes = elf::write(&object).expect("it is small");
+    let told = check(&[], &bytes, 4);
+    assert!(told.contains("  = source line: src/k.c:13:2\n"), "{told}");
+    let report: Value = serde_json::from_str(&check(&["--json"], &bytes, 4)).unwrap();
+    let source = serde_json::json!({"file": "src/k.c", "line": 13, "column": 2});
+    assert_eq!(report["findings"][0]["source"], source);
+    let listing = run(&["amd", "disasm", "-"], &bytes, 0);
+    let (load, used) = (listing.find("// src/k.c:12:7\n"), listing.find("// src/k.c:13:2\n"));
+    assert!(load.is_some() && load < listing.find("global_load_dword"), "{listing}");
+    assert!(used > listing.find("global_load_dword") && used < listing.find("v_mov_b32"), "{listing}");
+    // The comments do not change what it assembles to.
+    assert_eq!(assembled(&listing, "raw"), assembled(BAD, "raw"));
 }
 
 #[test]

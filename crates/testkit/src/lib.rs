@@ -11,6 +11,7 @@ pub mod contexts;
 pub mod count;
 pub mod data;
 pub mod devcore;
+pub mod dwarf;
 pub mod executed;
 pub mod hangs;
 pub mod hostile;

@@ -54,6 +54,8 @@ pub struct LoadedKernel {
 /// with the same bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadedSection {
+    /// Its index in [`CodeObject::sections`].
+    pub section: usize,
     /// Its address, of an object that is not linked.
     pub address: u64,
     /// Its bytes, relocated as far as the section tells.
@@ -260,7 +262,7 @@ impl CodeObject<'_> {
     /// The sections with functions, or with the one of a name. With `mode`, what functions say of the length of waves
     /// counts. Code that no symbol covers is a function if it is all there is of its section.
     pub fn loaded_sections(&self, wanted: Option<&str>, gpu: &Gpu, mode: bool) -> Vec<LoadedSection> {
-        let mut sections: Vec<(usize, LoadedSection)> = Vec::new();
+        let mut sections: Vec<LoadedSection> = Vec::new();
         let starts = FunctionStarts::of(self);
         for function in self.functions() {
             let Some(section) = self.sections.get(function.section) else { continue };
@@ -273,17 +275,18 @@ impl CodeObject<'_> {
             let called = start.is_none() && !function.kernel;
             let loaded = LoadedFunction { name: function.name.to_owned(), at, start, called };
             let same = |known: Option<bool>| known.is_none() || wave32.is_none() || known == wave32;
-            let known = sections.iter_mut().find(|(i, known)| *i == function.section && same(known.wave32));
-            if let Some((_, known)) = known {
+            let known = sections.iter_mut().find(|it| it.section == function.section && same(it.wave32));
+            if let Some(known) = known {
                 known.functions.push(loaded);
                 known.wave32 = known.wave32.or(wave32);
                 continue;
             }
             let (code, unknown) = self.relocated(function.section);
             let (address, functions) = (section.address, vec![loaded]);
-            sections.push((function.section, LoadedSection { address, code, unknown, functions, wave32 }));
+            let section = function.section;
+            sections.push(LoadedSection { section, address, code, unknown, functions, wave32 });
         }
-        sections.into_iter().map(|(_, section)| section).collect()
+        sections
     }
 
     /// The section to run a function of: the one of a name; or the first kernel of HSA, or the first function if there is

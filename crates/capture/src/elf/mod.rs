@@ -5,6 +5,7 @@
 //! bit of a kernel descriptor means.
 
 mod hsa_v2;
+mod lines;
 mod link;
 mod load;
 pub mod metadata;
@@ -12,6 +13,7 @@ mod note;
 mod read;
 mod write;
 
+pub use lines::{SectionLines, SourceLine, SourceLines};
 pub use link::LinkError;
 pub use load::{
     FunctionStart, LinkedSection, LoadError, LoadedFunction, LoadedKernel, LoadedSection, ProcessorError,

@@ -7,7 +7,7 @@ use crate::args::{AmdCheck, CheckLevel, Global};
 use crate::dump::{CodeFile, refuse_dump};
 use crate::failure::{Failure, Outcome, complain};
 use crate::output::Output;
-use unwedge::capture::elf::{self, LoadedFunction, LoadedSection, NotCodeObject};
+use unwedge::capture::elf::{self, LoadedFunction, LoadedSection, NotCodeObject, SourceLines};
 use unwedge::check::amdgcn::{Certainty, CheckOptions, EntryPreset, ProgramEntry, check as check_code};
 use unwedge::isa::amdgcn::Gpu;
 use unwedge::postmortem::amd::AmdShader;
@@ -41,8 +41,10 @@ pub(crate) fn run(args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> 
     let file = CodeFile { input, ..file };
     let input = &file.input;
     let mut outcome = chosen;
+    let mut lines = SourceLines::default();
     let (gpu, codes) = match elf::read(&input.bytes) {
         Ok(object) => {
+            lines = SourceLines::of(&object);
             outcome = outcome.or(Outcome::of(&input.name, &object.diagnostics));
             let gpu = gpu_of(&args.target, &object, &input.name)?;
             // Options say more than the file.
@@ -67,7 +69,7 @@ pub(crate) fn run(args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> 
             refuse_dump(&file, "amd check")?;
             let code = bare(&input.bytes, &input.name, &gpu)?;
             let (functions, unknown) = (Vec::new(), Vec::new());
-            (gpu, vec![LoadedSection { address: 0, code, unknown, functions, wave32: None }])
+            (gpu, vec![LoadedSection { section: 0, address: 0, code, unknown, functions, wave32: None }])
         }
     };
     let said = (args.sgprs.is_some() || args.vgprs.is_some())
@@ -110,6 +112,7 @@ pub(crate) fn run(args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> 
             address: code.address,
             functions,
             gpu: code.mode(gpu),
+            lines: Some(lines.section(code.section)),
             report,
         })
         .collect();
@@ -184,6 +187,7 @@ fn check_dump(dump: &DumpShaders, args: &AmdCheck, global: &Global) -> Result<Ou
             address: *address,
             functions,
             gpu: *gpu,
+            lines: None,
             report,
         })
         .collect();

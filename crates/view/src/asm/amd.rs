@@ -4,7 +4,9 @@ use super::{AsmError, LineError, NoFunction, SourceErrors};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use unwedge_capture::elf::metadata;
-use unwedge_capture::elf::{self, CodeFunction, CodeObject, ElfRelocation, Loader, RelocationKind};
+use unwedge_capture::elf::{
+    self, CodeFunction, CodeObject, ElfRelocation, Loader, RelocationKind, SourceLines,
+};
 use unwedge_isa::amdgcn::descriptor;
 use unwedge_isa::amdgcn::kernel_code;
 use unwedge_isa::amdgcn::listing::{self, AmdListingOptions, ListingCounts};
@@ -235,6 +237,7 @@ pub fn list_object(
 ) -> Result<ListingCounts, NoFunction> {
     let mut counts = ListingCounts::default();
     target(object, gpu, out);
+    let lines = SourceLines::of(object);
     let (mut section, mut shown) = (None, 0);
     for function in object.functions() {
         if wanted.is_some_and(|wanted| wanted != function.name) {
@@ -254,7 +257,16 @@ pub fn list_object(
         let labels = if shown == 0 { String::new() } else { format!("{shown}_") };
         let options = AmdListingOptions { words, address: function.address, labels: &labels };
         let mut left = relocations(object, &function);
-        let mut mark = |address: u64, out: &mut String| left = related(object, left, address, out);
+        let start = object.sections[function.section].address;
+        let mut last = None;
+        let mut mark = |address: u64, out: &mut String| {
+            left = related(object, left, address, out);
+            let line = lines.at(function.section, address.wrapping_sub(start));
+            if let Some(line) = line.filter(|_| line != last) {
+                out.push_str(&format!("\t// {line}\n"));
+            }
+            last = line;
+        };
         let found = listing::write(function.code, gpu, &options, out, &mut mark);
         related(object, left, u64::MAX, out);
         counts.instructions += found.instructions;

@@ -3,6 +3,7 @@
 use crate::json::{Heading, Hex};
 use serde::Serialize;
 use std::io::{self, Write};
+use unwedge_capture::elf::{SectionLines, SourceLine};
 use unwedge_check::amdgcn::{Certainty, CheckFinding, CheckReport, WaitNeed};
 use unwedge_isa::amdgcn::model::Gfx;
 use unwedge_isa::amdgcn::{Gpu, codec, text};
@@ -21,6 +22,8 @@ pub struct CheckedCode<'a> {
     pub functions: &'a [(u32, String)],
     /// The GPU, with waves of as many lanes as the code is for.
     pub gpu: Gpu,
+    /// Where it comes from, if its object has debug info.
+    pub lines: Option<SectionLines<'a>>,
     /// What was found.
     pub report: &'a CheckReport,
 }
@@ -76,6 +79,11 @@ fn place(code: &CheckedCode<'_>, at: u32) -> String {
         Some((start, name)) => format!("{name}+{:#x}", at - start),
         None => format!("{:#x}", code.address + u64::from(at)),
     }
+}
+
+/// The source line of a place.
+fn source<'a>(code: &CheckedCode<'a>, at: u32) -> Option<SourceLine<'a>> {
+    code.lines.and_then(|lines| lines.at(at.into()))
 }
 
 /// The text of the instruction at a place.
@@ -150,6 +158,9 @@ fn write_finding(
         true => writeln!(out, " --> {}:{offset} ({function})", options.file)?,
         false => writeln!(out, " --> {}:{offset}", options.file)?,
     }
+    if let Some(source) = source(code, f.at) {
+        writeln!(out, "  = source line: {source}")?;
+    }
     if let Some(first) = f.first.filter(|first| *first != f.at) {
         writeln!(out, "     {:>8}  {}", place(code, first), line(code, first).0)?;
     }
@@ -197,11 +208,29 @@ fn before(code: &CheckedCode<'_>, f: &CheckFinding, context: usize) -> Vec<u32> 
     places.split_off(places.len().saturating_sub(context))
 }
 
+/// A line of a source.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct JsonSource<'a> {
+    file: &'a str,
+    line: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    column: Option<u64>,
+}
+
+impl<'a> From<SourceLine<'a>> for JsonSource<'a> {
+    fn from(SourceLine { file, line, column }: SourceLine<'a>) -> JsonSource<'a> {
+        JsonSource { file, line, column }
+    }
+}
+
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct JsonFinding<'a> {
     at: Hex,
     place: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<JsonSource<'a>>,
     rule: &'static str,
     level: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -257,6 +286,7 @@ pub fn json(codes: &[CheckedCode<'_>], gpu: &Gpu, least: Certainty, out: &mut dy
             findings.push(JsonFinding {
                 at: address(f.at),
                 place: place(code, f.at),
+                source: source(code, f.at).map(JsonSource::from),
                 rule: f.rule.info().name,
                 level: level(f.level),
                 open: f.open.map(|rule| rule.info().name),
