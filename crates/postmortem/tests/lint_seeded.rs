@@ -1,9 +1,18 @@
 //! Lint finds what is taken out of real captures: packets that set registers, that write memory, that flush, invalidate or wait.
 //!
-//! A seed chooses the capture and the packet. Whether taking it out is a defect is decided without lint: the replay must end otherwise
-//! or leave other bytes in memory. `UNWEDGE_ALL` takes 20 defects of each kind and larger captures; `UNWEDGE_SEED` is the first seed.
+//! A seed chooses the capture and the packet. Whether taking it out is a defect is decided without lint. For registers, memory, flushes
+//! and invalidates the replay must end otherwise or leave other bytes in memory. A wait changes nothing that is read in a machine without
+//! time; one that is taken out is a defect if the documents ask for it: the only wait between a packet that writes and a packet of an
+//! earlier stage that reads what it wrote, which is seen from the reader's results when the writer is taken out as well.
+//!
+//! Not made, because nothing tells whether they are defects: registers that are commands or that the machine reads by the code of a
+//! shader (`is_state`); memory that other packets or the CPU write too, which holds older contents without the packet; memory of
+//! command streams. Which defect of its kind a capture gets is the seed's choice, not whether lint finds it.
+//!
+//! `UNWEDGE_ALL` takes 20 defects of each kind and larger captures; `UNWEDGE_SEED` is the first seed.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use unwedge_base::{ChipId, Generation};
 use unwedge_capture::rd::{LiveMemory, LiveStep, RdReader, RdSection, RdSectionKind, RdWriter};
@@ -14,6 +23,7 @@ use unwedge_sim::adreno::{
     AdrenoMachine, Loading, Onward, PacketChanges, PacketOutcome, PacketWatch, Replay, RunEnd, WatchedPacket,
 };
 use unwedge_sim::amdgcn::SimMemory;
+use unwedge_stream::adreno::AdrenoOp;
 use unwedge_stream::adreno::header::AdrenoPacketHeader;
 use unwedge_stream::play::{Consumer, Identity, Player, Submission, SubmitChoice};
 use unwedge_testkit::data;
@@ -27,6 +37,8 @@ const MOST_SEEDS: u64 = 400;
 /// Packets of a capture that are tried until one is a defect.
 const MOST_TRIES: usize = 4;
 const PAGE: u64 = 4096;
+/// Executions of a packet that are told apart.
+const MOST_TIMES: usize = 1 << 10;
 
 /// A packet: the set of buffers and the address of its header.
 type PacketKey = (u64, u64);
@@ -37,10 +49,15 @@ struct Executed {
     header: Option<AdrenoPacketHeader>,
     /// Its first dword of payload.
     first: u32,
-    /// The first time that it was.
-    order: usize,
-    times: usize,
+    /// When it was, of all packets, as far as times are kept.
+    orders: Vec<usize>,
     works: bool,
+    /// It is a draw that tests depth or stencil.
+    tests: bool,
+    /// First bytes of the attachments of a draw.
+    attachments: BTreeSet<u64>,
+    /// What it wrote each time, registers and memory, as one number.
+    results: Vec<u64>,
     /// Registers written by its dwords.
     writes: BTreeSet<u32>,
     /// Registers that the machine read for it.
@@ -60,6 +77,36 @@ struct Mode {
 
 const WITHOUT_CACHES: Mode = Mode { caches: false, watched: false };
 const WITH_CACHES: Mode = Mode { caches: true, watched: false };
+
+impl Executed {
+    fn first_time(&self) -> usize {
+        self.orders.first().copied().unwrap_or(0)
+    }
+
+    fn last_time(&self) -> usize {
+        self.orders.last().copied().unwrap_or(0)
+    }
+
+    /// Its name, if it is an operation.
+    fn name(&self, gpu: Gpu<'_>) -> String {
+        let Some(AdrenoPacketHeader::Operation { opcode, .. }) = self.header else { return String::new() };
+        gpu.packet_name(opcode).unwrap_or_default().to_owned()
+    }
+}
+
+/// What a packet has changed, as a number that differs for other changes.
+fn result(machine: &AdrenoMachine<'_>, changes: &PacketChanges) -> u64 {
+    let mut hasher = std::hash::DefaultHasher::new();
+    changes.registers.hash(&mut hasher);
+    for (first, size) in changes.memory.ranges().filter(|(_, size)| *size < 1 << 20) {
+        (first, size).hash(&mut hasher);
+        for at in (first..first + size).step_by(4) {
+            let size = 4.min(first + size - at);
+            machine.space.memory.load(at, size as usize).known().hash(&mut hasher);
+        }
+    }
+    hasher.finish()
+}
 
 #[derive(Default)]
 struct Watch {
@@ -92,13 +139,27 @@ impl PacketWatch for Watch {
         self.count += 1;
         let order = self.count;
         let known = self.packets.entry((self.set, packet.iova)).or_default();
-        if known.times == 0 {
-            known.order = order;
+        if known.orders.is_empty() {
             known.header = packet.header;
             known.first = machine.space.memory.load(packet.iova + 4, 4).known().unwrap_or(0) as u32;
         }
-        known.times += 1;
+        if known.orders.len() < MOST_TIMES {
+            known.orders.push(order);
+            known.results.push(result(machine, changes));
+        }
         known.works = packet.op.is_some_and(|op| op.is_work());
+        if packet.op.is_some_and(|op| op.is_work() && !op.is_dispatch() && op != AdrenoOp::Blit) {
+            let gpu = machine.gpu();
+            let register =
+                |name: &str| gpu.reg_offset(name).map_or(0, |reg| machine.read_register(packet.thread, reg));
+            known.tests |= (register("RB_DEPTH_CNTL") | register("RB_STENCIL_CNTL")) & 1 != 0;
+            let colours = (0..8).map(|n| format!("RB_MRT[{n}].BASE"));
+            for name in colours.chain(["RB_DEPTH_BUFFER_BASE".to_owned()]) {
+                let high =
+                    gpu.reg_offset(&name).map_or(0, |reg| machine.read_register(packet.thread, reg + 1));
+                known.attachments.insert(u64::from(register(&name)) | u64::from(high) << 32);
+            }
+        }
         known.writes.extend(changes.registers.iter().map(|(reg, _)| *reg));
         known.reads.extend(reads);
         for (first, size) in changes.memory.ranges().filter(|(_, size)| *size < 1 << 20) {
@@ -370,8 +431,12 @@ fn unwritten_read(bytes: &[u8], clean: &Left<'_>, rng: &mut Rng, db: &Db) -> Opt
         return None;
     }
     let lines = victim.lines.clone();
-    let later: BTreeSet<PacketKey> =
-        clean.packets.iter().filter(|(_, packet)| packet.order > victim.order).map(|(key, _)| *key).collect();
+    let later: BTreeSet<PacketKey> = clean
+        .packets
+        .iter()
+        .filter(|(_, packet)| packet.last_time() > victim.first_time())
+        .map(|(key, _)| *key)
+        .collect();
     let name = match victim.header? {
         AdrenoPacketHeader::Operation { opcode, .. } => gpu.packet_name(opcode).unwrap_or("?").to_owned(),
         _ => String::new(),
@@ -409,8 +474,7 @@ fn sync_name(gpu: Gpu<'_>, packet: &Executed) -> Option<String> {
         let syncs = ["FLUSH", "CLEAN", "INVALIDATE", "RESOLVE_TS"].iter().any(|part| event.contains(part));
         return syncs.then(|| event.to_owned());
     }
-    let waits = ["CP_WAIT_FOR_IDLE", "CP_WAIT_MEM_WRITES", "CP_CCHE_INVALIDATE"];
-    waits.contains(&name).then(|| name.to_owned())
+    (name == "CP_CCHE_INVALIDATE").then(|| name.to_owned())
 }
 
 /// Whether one of the packets that are missing does what was taken out.
@@ -418,7 +482,6 @@ fn does(missing: &str, taken: &str, generation: Generation) -> bool {
     let unit = |name: &str| match name {
         name if name.contains("COLOR") || name.contains("RESOLVE") => "colour",
         name if name.contains("DEPTH") => "depth",
-        name if name.contains("CP_WAIT") => "wait",
         _ => "uche",
     };
     let invalidates = |name: &str| name.contains("INVALIDATE");
@@ -426,14 +489,14 @@ fn does(missing: &str, taken: &str, generation: Generation) -> bool {
     missing == taken || unit(missing) == unit(taken) && (both || invalidates(missing) == invalidates(taken))
 }
 
-/// Flushes, invalidates and waits are taken out, as few in a row as are found by halves so that something else is read. In the machine
-/// a wait changes nothing that is read, so a wait alone is never a defect here.
+/// Flushes, invalidates and waits are taken out so that something else is read: of a part of a stream that is found by halves, as few
+/// as are needed.
 fn missing_sync(bytes: &[u8], clean: &Left<'_>, rng: &mut Rng, db: &Db) -> Option<Defect> {
     let gpu = clean.gpu?;
     let mut syncs: Vec<(usize, PacketKey, String)> = clean
         .packets
         .iter()
-        .filter_map(|(key, packet)| Some((packet.order, *key, sync_name(gpu, packet)?)))
+        .filter_map(|(key, packet)| Some((packet.first_time(), *key, sync_name(gpu, packet)?)))
         .collect();
     syncs.sort();
     let defective = |part: &[(usize, PacketKey, String)]| -> Option<Vec<u8>> {
@@ -443,46 +506,170 @@ fn missing_sync(bytes: &[u8], clean: &Left<'_>, rng: &mut Rng, db: &Db) -> Optio
         let other = replayed(&capture, WITH_CACHES, db);
         differs(clean, &other, &without, &BTreeSet::new()).then_some(capture)
     };
-    let mut part = &syncs[..];
-    let mut capture = defective(part)?;
+    let mut part = syncs;
+    let mut capture = defective(&part)?;
     while part.len() > 1 {
         let (left, right) = part.split_at(part.len() / 2);
         let halves = if rng.below(2) == 0 { [left, right] } else { [right, left] };
-        let Some((half, other)) = halves.into_iter().find_map(|half| Some((half, defective(half)?))) else {
+        let Some((half, other)) = halves.into_iter().find_map(|half| Some((half.to_vec(), defective(half)?)))
+        else {
             break;
         };
         (part, capture) = (half, other);
     }
+    // What is left is needed together: parts of it are put back as long as it is a defect without them.
+    let mut size = part.len().div_ceil(2);
+    while part.len() > 1 && size > 0 {
+        let mut at = 0;
+        while at < part.len() {
+            let mut fewer = part.clone();
+            fewer.drain(at..(at + size).min(part.len()));
+            match defective(&fewer).filter(|_| !fewer.is_empty()) {
+                Some(other) => (part, capture) = (fewer, other),
+                None => at += size,
+            }
+        }
+        size /= 2;
+    }
     let taken: Vec<String> = part.iter().map(|(_, _, name)| name.clone()).collect();
-    let orders: BTreeMap<PacketKey, usize> =
-        clean.packets.iter().map(|(key, packet)| (*key, packet.order)).collect();
+    let removed: Vec<PacketKey> = part.iter().map(|(_, key, _)| *key).collect();
     let generation = gpu.generation();
-    let removed: Vec<usize> = part.iter().map(|(order, ..)| *order).collect();
     let what = format!("{} from {:x?}", taken.join(", "), part[0].1);
+    let between = between(clean, removed);
     let is_found = move |finding: &LintFinding| {
-        let rules = [
-            LintRule::MissingFlush,
-            LintRule::MissingInvalidate,
-            LintRule::MissingWait,
-            LintRule::LostWrite,
-            LintRule::CcuInUse,
-        ];
-        let order =
-            |packet: &Option<LintPacket>| packet.as_ref().and_then(|p| orders.get(&(p.set, p.iova))).copied();
+        let rules =
+            [LintRule::MissingFlush, LintRule::MissingInvalidate, LintRule::LostWrite, LintRule::CcuInUse];
         let named = finding.args.list("missing").iter().any(|missing| match missing {
             Arg::Name(missing) => taken.iter().any(|taken| does(missing, taken, generation)),
             _ => false,
         });
-        // Between the write and the read something was taken out.
-        let between = match (order(&finding.writer), order(&finding.reader)) {
-            (Some(writer), Some(reader)) if finding.rule != LintRule::LostWrite => {
-                removed.iter().any(|&at| (writer..=reader).contains(&at))
-            }
-            _ => true,
-        };
-        rules.contains(&finding.rule) && named && between
+        rules.contains(&finding.rule) && named && between(finding)
     };
     Some(Defect { capture, what, is_found: Box::new(is_found) })
+}
+
+/// Whether one of some packets is executed between the writer and the reader of a finding.
+fn between(clean: &Left<'_>, removed: Vec<PacketKey>) -> impl Fn(&LintFinding) -> bool + use<> {
+    let orders: BTreeMap<PacketKey, Vec<usize>> =
+        clean.packets.iter().map(|(key, packet)| (*key, packet.orders.clone())).collect();
+    move |finding| {
+        let of = |packet: &Option<LintPacket>| packet.as_ref().and_then(|p| orders.get(&(p.set, p.iova)));
+        match (of(&finding.writer), of(&finding.reader)) {
+            (Some(writer), Some(reader)) if finding.rule != LintRule::LostWrite => {
+                removed.iter().flat_map(|key| &orders[key]).any(|at| {
+                    writer.iter().any(|writer| writer <= at) && reader.iter().any(|reader| at <= reader)
+                })
+            }
+            _ => true,
+        }
+    }
+}
+
+/// What a wait is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wait {
+    /// CP_WAIT_FOR_IDLE: what events write back is in memory, and dropped lines are gone.
+    Idle,
+    /// CP_WAIT_MEM_WRITES: what packets of the CP write is in memory.
+    MemWrites,
+}
+
+impl Wait {
+    const NAMES: [(Wait, &str); 2] =
+        [(Wait::Idle, "CP_WAIT_FOR_IDLE"), (Wait::MemWrites, "CP_WAIT_MEM_WRITES")];
+
+    /// Whether a packet waits for it.
+    fn is_done_by(self, name: &str, packet: &Executed) -> bool {
+        let own = Wait::NAMES.iter().any(|(wait, of)| *wait == self && *of == name);
+        let of_value =
+            ["CP_WAIT_REG", "CP_WAIT_MEM_GTE", "CP_WAIT_TWO_REGS", "CP_WAIT_TIMESTAMP", "CP_BV_BR_COUNT"];
+        let copies = self == Wait::MemWrites && name == "CP_MEM_TO_MEM" && packet.first >> 30 & 1 != 0;
+        own || copies || of_value.iter().any(|of| name.starts_with(of))
+    }
+
+    /// Whether it is for what a packet writes. Of what shaders write the CP alone needs it: the shaders of later packets are at the same
+    /// stage, or come later.
+    fn is_for(self, name: &str, packet: &Executed, by_work: bool) -> bool {
+        let event = name.starts_with("CP_EVENT_WRITE");
+        match self {
+            Wait::MemWrites => !event && !packet.works && name.starts_with("CP_"),
+            Wait::Idle if !by_work => event || packet.works,
+            Wait::Idle => {
+                let drawn = packet.attachments.iter().any(|base| packet.lines.contains(&(base / 64 * 64)));
+                event || name == "CP_BLIT" || drawn
+            }
+        }
+    }
+}
+
+/// Packets of the CP that read memory; those that draw or dispatch with parameters in memory read by more than the CP.
+const READERS_OF_CP: [&str; 6] =
+    ["CP_MEM_TO", "CP_COND_WRITE", "CP_COND_EXEC", "CP_DRAW_PRED_SET", "CP_REG_TEST", "CP_REG_TO_MEM"];
+
+/// A wait is taken out that is the only one between a packet that writes and one that reads it, where the documents ask for one: events
+/// are done at the last stage, and what packets of the CP write is in memory after CP_WAIT_MEM_WRITES. Readers are those whose results
+/// differ without the writer, and that read it neither as an event, which comes in its turn, nor as an attachment.
+fn missing_wait(bytes: &[u8], clean: &Left<'_>, rng: &mut Rng, db: &Db) -> Option<Defect> {
+    let gpu = clean.gpu?;
+    let names: BTreeMap<PacketKey, String> =
+        clean.packets.iter().map(|(key, packet)| (*key, packet.name(gpu))).collect();
+    let mut trace: Vec<(usize, PacketKey)> = clean
+        .packets
+        .iter()
+        .flat_map(|(key, packet)| packet.orders.iter().map(|order| (*order, *key)))
+        .collect();
+    trace.sort();
+    let mut waits: Vec<(usize, Wait)> = Vec::new();
+    for (at, (_, key)) in trace.iter().enumerate() {
+        waits.extend(Wait::NAMES.iter().filter(|(_, of)| *of == names[key]).map(|(wait, _)| (at, *wait)));
+    }
+    let is_wait =
+        |wait: Wait, (_, key): &(usize, PacketKey)| wait.is_done_by(&names[key], &clean.packets[key]);
+    // Which packets read what, as far as it is seen from the packets: not as an event, nor as an attachment.
+    let may_read = |wait: Wait, writer: &PacketKey, key: &PacketKey| {
+        let (packet, written) = (&clean.packets[key], &clean.packets[writer]);
+        let through_cp = !packet.works && READERS_OF_CP.iter().any(|name| names[key].starts_with(name));
+        let through_uche = packet.works && !packet.tests && packet.lines.is_disjoint(&written.lines);
+        (through_cp || through_uche) && wait.is_for(&names[writer], written, packet.works)
+    };
+    let mut pairs: Vec<(usize, Wait, PacketKey)> = Vec::new();
+    for (at, wait) in waits {
+        let of_set = |(_, key): &(usize, PacketKey)| key.0 == trace[at].1.0;
+        let before = trace[..at].iter().rev().take_while(|of| of_set(of) && !is_wait(wait, of));
+        let after = trace[at + 1..].iter().take_while(|of| of_set(of) && !is_wait(wait, of));
+        let writers = before.map(|(_, key)| key).filter(|key| {
+            let packet = &clean.packets[key];
+            !packet.lines.is_empty() && packet.orders.len() == 1
+        });
+        let read = |writer: &&PacketKey| after.clone().any(|(_, key)| may_read(wait, writer, key));
+        pairs.extend(writers.filter(read).map(|writer| (at, wait, *writer)));
+    }
+    let &(at, wait, writer) = rng.pick(&pairs)?;
+    let without = Edits::from([(writer, nop(gpu, clean.packets[&writer].header?)?)]);
+    let other = replayed(&edited(bytes, &without), Mode { caches: false, watched: true }, db);
+    let of_set = |(_, key): &(usize, PacketKey)| key.0 == trace[at].1.0;
+    let mut after = trace[at + 1..].iter().take_while(|of| of_set(of) && !is_wait(wait, of));
+    let (_, reader) = after.find(|(order, key)| {
+        let result = |packet: &Executed| {
+            let at = packet.orders.iter().position(|of| of == order)?;
+            packet.results.get(at).copied()
+        };
+        let differs = result(&clean.packets[key]) != other.packets.get(key).and_then(result);
+        differs && may_read(wait, &writer, key)
+    })?;
+    let removed = trace[at].1;
+    let edits = Edits::from([(removed, nop(gpu, clean.packets[&removed].header?)?)]);
+    let name = names[&removed].clone();
+    let what =
+        format!("{name} at {:x?} between {} and {} at {:x?}", removed, names[&writer], names[reader], reader);
+    let (between, reader) = (between(clean, vec![removed]), *reader);
+    let is_found = move |finding: &LintFinding| {
+        let named =
+            finding.args.list("missing").iter().any(|of| matches!(of, Arg::Name(of) if **of == *name));
+        let of_reader = finding.reader.as_ref().is_some_and(|p| (p.set, p.iova) == reader);
+        finding.rule == LintRule::MissingWait && named && of_reader && between(finding)
+    };
+    Some(Defect { capture: edited(bytes, &edits), what, is_found: Box::new(is_found) })
 }
 
 type Seed = fn(&[u8], &Left<'_>, &mut Rng, &Db) -> Option<Defect>;
@@ -548,4 +735,9 @@ fn unwritten_reads() {
 #[test]
 fn missing_flushes() {
     seeded("missing flush", missing_sync, true);
+}
+
+#[test]
+fn missing_waits() {
+    seeded("missing wait", missing_wait, false);
 }

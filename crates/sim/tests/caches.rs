@@ -170,9 +170,12 @@ fn pair(
                 true => assert_eq!(found, []),
                 false => {
                     let of_pair = |read: &&(_, _, Vec<Flush>)| (read.0, read.1) == (writer, reader);
-                    let mut named: Vec<Flush> =
-                        found.iter().filter(of_pair).flat_map(|read| read.2.clone()).collect();
-                    named.dedup();
+                    let mut named: Vec<Flush> = Vec::new();
+                    for flush in found.iter().filter(of_pair).flat_map(|read| read.2.clone()) {
+                        if !named.contains(&flush) {
+                            named.push(flush);
+                        }
+                    }
                     // All that is missing is named, and nothing that was there or is not needed.
                     assert_eq!(named, missing, "{writer:?} {reader:?} {chosen:b}: {found:?}");
                 }
@@ -202,11 +205,11 @@ fn the_2d_engine_and_textures() {
     let read = |scene: &mut Scene<'_>| copy(scene, IMAGE);
     let result = |scene: &Scene<'_>| data(&scene.machine, COPY);
     let write = |scene: &mut Scene<'_>| fill(scene, IMAGE, NEW);
-    pair(CcuColor, Uche, &[Clean(CcuColor), Invalidate(Uche)], &prepare, &write, &read, &result);
+    pair(CcuColor, Uche, &[Clean(CcuColor), Invalidate(Uche), Wait(Idle)], &prepare, &write, &read, &result);
     let write = |scene: &mut Scene<'_>| {
         cp_write(scene, IMAGE, &[NEW]);
     };
-    pair(Memory, Uche, &[Wait(MemWrites), Invalidate(Uche)], &prepare, &write, &read, &result);
+    pair(Memory, Uche, &[Wait(MemWrites), Invalidate(Uche), Wait(Idle)], &prepare, &write, &read, &result);
 }
 
 /// A copy that is the first to read its source fetches what memory has, and reads the line many times: the missing clean is
@@ -219,7 +222,7 @@ fn the_first_read_of_a_line() {
     let write = |scene: &mut Scene<'_>| fill(scene, IMAGE, NEW);
     let read = |scene: &mut Scene<'_>| copy(scene, IMAGE);
     let result = |scene: &Scene<'_>| data(&scene.machine, COPY);
-    pair(CcuColor, Uche, &[Clean(CcuColor)], &prepare, &write, &read, &result);
+    pair(CcuColor, Uche, &[Clean(CcuColor), Wait(Idle)], &prepare, &write, &read, &result);
 }
 
 /// Render targets: what is drawn is in the colour cache, and what is blended with comes from it.
@@ -297,7 +300,30 @@ fn vertices_and_stream_out() {
         cp_read(scene, IMAGE);
     };
     let result = |scene: &Scene<'_>| if data(&scene.machine, READ) == GREEN8 { NEW } else { OLD };
-    pair(Memory, Uche, &[Wait(MemWrites), Invalidate(Uche)], &prepare, &write, &read, &result);
+    pair(Memory, Uche, &[Wait(MemWrites), Invalidate(Uche), Wait(Idle)], &prepare, &write, &read, &result);
+}
+
+/// Vertices that stream-out writes: they are in UCHE, where the fetch finds them, but it is at an earlier stage.
+#[test]
+fn vertices_that_were_streamed_out() {
+    for waits in [true, false] {
+        each(|mut scene| {
+            let [base, top] = address(VERTICES);
+            scene.set("VPC_SO_CNTL", &[1 << 16 | 2]);
+            let word = |first: u32| first << 2 | 1 << 11 | (first + 1) << 14 | 1 << 23;
+            scene.set("VPC_SO_PROG", &[word(0)]).set("VPC_SO_PROG", &[word(2)]);
+            scene.set("VPC_SO[0].BUFFER_BASE", &[base, top, 0x100, 4, 0]);
+            scene.set("VPC_SO_STREAM_CNTL", &[1 | 1 << 15]).set("VPC_SO_DISABLE", &[0]);
+            draw(&mut scene);
+            scene.set("VPC_SO_DISABLE", &[1]);
+            if waits {
+                event(&mut scene, Wait(Idle));
+            }
+            scene.draw(STRIP, 4);
+            let found = reads(&mut scene);
+            assert_eq!(found, if waits { vec![] } else { vec![(Uche, Uche, vec![Wait(Idle)])] });
+        });
+    }
 }
 
 /// A shader's loads and stores: code that the CP replaces is fetched again only after UCHE was invalidated.
@@ -327,7 +353,7 @@ fn code_of_shaders() {
         cp_read(scene, IMAGE);
     };
     let result = |scene: &Scene<'_>| if data(&scene.machine, READ) == GREEN8 { NEW } else { OLD };
-    pair(Memory, Uche, &[Wait(MemWrites), Invalidate(Uche)], &prepare, &write, &read, &result);
+    pair(Memory, Uche, &[Wait(MemWrites), Invalidate(Uche), Wait(Idle)], &prepare, &write, &read, &result);
 }
 
 /// Lines of the CCU are tagged: what is written in one format or as one attachment is not seen through another.
@@ -520,6 +546,7 @@ fn constants() {
             dispatch(&mut scene, UNIFORMS + 0x100, UNIFORMS);
             if let Some(unit) = drops.filter(|_| has_cche) {
                 event(&mut scene, Invalidate(unit));
+                event(&mut scene, Wait(Idle));
             }
             dispatch(&mut scene, UNIFORMS, STORED + 0x80);
             flush(&mut scene, Uche);
@@ -588,17 +615,17 @@ fn chain(generation: unwedge_base::Generation, left_out: Option<usize>) -> (usiz
     cp_read(&mut scene, rows);
     // The CP, then textures.
     cp_write(&mut scene, rows, &[OLD; 16]);
-    needs(&mut scene, &[Wait(MemWrites), Invalidate(Uche)]);
+    needs(&mut scene, &[Wait(MemWrites), Invalidate(Uche), Wait(Idle)]);
     copy(&mut scene, rows);
     // The CP, then vertices.
     draw(&mut scene);
     cp_write(&mut scene, VERTICES + 16, &GREEN.map(f32::to_bits));
-    needs(&mut scene, &[Wait(MemWrites), Invalidate(Uche)]);
+    needs(&mut scene, &[Wait(MemWrites), Invalidate(Uche), Wait(Idle)]);
     scene.draw(STRIP, 4);
     // A render target, then the 2D engine in another format, and its copy.
     needs(&mut scene, &[Clean(CcuColor)]);
     fill_as(&mut scene, IMAGE, NEW, 0x33, 8);
-    needs(&mut scene, &[Clean(CcuColor)]);
+    needs(&mut scene, &[Clean(CcuColor), Wait(Idle)]);
     copy(&mut scene, IMAGE);
     // Depth that the 2D engine clears, and that the CP reads.
     fill(&mut scene, DEPTH, 0x3f40_0000);

@@ -165,10 +165,52 @@ pub(super) struct Line {
     pub(super) copies: Vec<LineCopy>,
     /// Who wrote which bytes last.
     pub(super) writers: Vec<(super::Writer, u64)>,
-    /// Bytes that an event writes, or writes back, until a wait says that it is done.
-    pub(super) written_back: u64,
-    /// Bytes that packets of the CP have written since the CP last waited for its writes.
-    pub(super) cp_writes: u64,
+    /// What no wait has covered yet.
+    unwaited: UnwaitedBytes,
+}
+
+/// Bytes of a line that a unit may read too early, until a wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct UnwaitedBytes {
+    /// An event writes them, or writes them back from a CCU: of the last stage.
+    in_memory: u64,
+    /// An event writes them back from UCHE.
+    from_uche: u64,
+    /// An event drops older ones that UCHE held.
+    dropped: u64,
+    /// Shaders and stream-out write them through UCHE.
+    in_flight: u64,
+    /// Packets of the CP write them.
+    cp_writes: u64,
+}
+
+impl UnwaitedBytes {
+    /// Bytes are written again.
+    fn forget(&mut self, mask: u64) {
+        for of in [
+            &mut self.in_memory,
+            &mut self.from_uche,
+            &mut self.dropped,
+            &mut self.in_flight,
+            &mut self.cp_writes,
+        ] {
+            *of &= !mask;
+        }
+    }
+}
+
+/// Who reads, as far as waits depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LineReader {
+    pub(super) id: CacheId,
+    /// It fetches vertices or indices, before any shader runs.
+    pub(super) front_end: bool,
+}
+
+impl From<CacheId> for LineReader {
+    fn from(id: CacheId) -> LineReader {
+        LineReader { id, front_end: false }
+    }
 }
 
 /// Most copies of a line; accesses with more tags share the last one.
@@ -255,8 +297,10 @@ impl Line {
         old: &OldValues,
         resident: impl Fn(&LineCopy) -> bool,
     ) {
-        self.written_back &= !mask;
-        self.cp_writes &= !mask;
+        self.unwaited.forget(mask);
+        if id.unit == CacheUnit::Uche {
+            self.unwaited.in_flight |= mask;
+        }
         for copy in self.copies.iter_mut().filter(|copy| copy.id != id) {
             let was_dirty = copy.dirty & mask;
             copy.dirty &= !mask;
@@ -284,11 +328,39 @@ impl Line {
         copy.outdated &= !mask;
     }
 
-    /// Bytes that a reader may read too early, and the wait that is missing. Only the CP can overtake events: other units come after
-    /// them in the pipeline.
-    pub(super) fn unwaited(&self, id: CacheId) -> [(u64, CacheWait); 2] {
-        let written_back = if id.unit == CacheUnit::Memory { self.written_back } else { 0 };
-        [(written_back, CacheWait::Idle), (self.cp_writes & !written_back, CacheWait::MemWrites)]
+    /// Bytes that a reader may read too early, and the wait that is missing. Events are done at the last stage of the pipeline, that of
+    /// the CCUs: stages before it, and the CP, overtake them.
+    pub(super) fn unwaited(&self, LineReader { id, front_end }: LineReader) -> [(u64, CacheWait); 2] {
+        let UnwaitedBytes { in_memory, from_uche, dropped, in_flight, cp_writes } = self.unwaited;
+        let idle = match id.unit {
+            CacheUnit::Memory => in_memory | from_uche,
+            CacheUnit::Uche | CacheUnit::Cche if front_end => in_memory | dropped | in_flight,
+            CacheUnit::Uche | CacheUnit::Cche => in_memory | dropped,
+            CacheUnit::CcuColor | CacheUnit::CcuDepth => 0,
+        };
+        [(cp_writes, CacheWait::MemWrites), (idle, CacheWait::Idle)]
+    }
+
+    /// A packet of the CP, or an event, writes bytes to memory.
+    pub(super) fn begin_write(&mut self, mask: u64, by_event: bool) {
+        match by_event {
+            true => self.unwaited.in_memory |= mask,
+            false => self.unwaited.cp_writes |= mask,
+        }
+    }
+
+    /// Writes are waited for.
+    pub(super) fn wait(&mut self, wait: CacheWait) {
+        let cp_writes = self.unwaited.cp_writes;
+        match wait {
+            CacheWait::Idle => self.unwaited = UnwaitedBytes { cp_writes, ..UnwaitedBytes::default() },
+            CacheWait::MemWrites => self.unwaited.cp_writes = 0,
+        }
+    }
+
+    /// Whether a wait has something to do.
+    pub(super) fn is_unwaited(&self) -> bool {
+        self.unwaited != UnwaitedBytes::default()
     }
 
     /// Notes who has written bytes.
@@ -337,7 +409,10 @@ impl Line {
         for copy in self.copies.iter_mut().filter(|copy| cleans(copy.id)) {
             let dirty = std::mem::take(&mut copy.dirty);
             refresh(&mut self.memory, dirty);
-            self.written_back |= dirty;
+            match copy.id.unit {
+                CacheUnit::Uche => self.unwaited.from_uche |= dirty,
+                _ => self.unwaited.in_memory |= dirty,
+            }
         }
         lost
     }
@@ -382,6 +457,9 @@ impl Line {
     /// The copies of a cache are dropped. What they have to write back they keep.
     pub(super) fn invalidate(&mut self, unit: CacheUnit) {
         for copy in self.copies.iter_mut().filter(|copy| copy.id.unit == unit) {
+            if unit == CacheUnit::Uche {
+                self.unwaited.dropped |= copy.old.as_ref().map_or(0, |old| old.mask & !old.gone);
+            }
             copy.held = false;
             copy.outdated = 0;
             copy.old = None;
@@ -391,7 +469,7 @@ impl Line {
     /// Drops copies that hold nothing. Whether anything is left.
     pub(super) fn tidy(&mut self) -> bool {
         self.copies.retain(|copy| !copy.is_empty());
-        self.memory.is_some() || !self.copies.is_empty() || self.written_back | self.cp_writes != 0
+        self.memory.is_some() || !self.copies.is_empty() || self.is_unwaited()
     }
 
     pub(super) fn has_unwritten(&self, unit: CacheUnit) -> bool {

@@ -20,7 +20,7 @@ pub use unit::{CacheSizes, CacheUnit, CacheWait, CcuTag};
 use super::cp::ThreadId;
 use super::space::GMEM;
 use crate::memory::{GroupCache, GroupPath, PAGE_BYTES, PAGE_LINES};
-use line::{LINE, Line, OldValues, SeenLine, StaleCause, bits};
+use line::{LINE, Line, LineReader, OldValues, SeenLine, StaleCause, bits};
 use origins::Origins;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -274,7 +274,8 @@ impl CacheState {
     }
 
     /// A unit reads bytes of a line, whose others come along.
-    fn read(&mut self, id: CacheId, line: u64, mask: u64) -> Option<SeenLine> {
+    fn read(&mut self, reader: LineReader, line: u64, mask: u64) -> Option<SeenLine> {
+        let id = reader.id;
         let known = self.lines.contains_key(&line);
         if !known && (id.unit == CacheUnit::Memory || !self.follows(line)) {
             return None;
@@ -287,7 +288,10 @@ impl CacheState {
         let known = self.lines.entry(line).or_default();
         let seen = known.seen(id);
         // What an event reads comes after everything before the event.
-        let waits = if self.access == PacketAccess::Cp { known.unwaited(id).to_vec() } else { Vec::new() };
+        let waits = match self.access {
+            PacketAccess::Cp => known.unwaited(LineReader { id, ..reader }),
+            _ => [(0, CacheWait::Idle); 2],
+        };
         if self.access != PacketAccess::Poll {
             self.report_read(id, line, mask & seen.mask, &seen, None);
             for (bytes, wait) in waits {
@@ -334,7 +338,11 @@ impl CacheState {
             return;
         }
         let Some(known) = self.lines.get(&line) else { return };
-        let writers = known.writers.iter().map(|(writer, has)| (*writer, has & mask));
+        // Stages of one draw wait for each other.
+        let packet = self.packet;
+        let of_others = |writer: &Writer| wait.is_none() || writer.packet != packet;
+        let writers = known.writers.iter().filter(|(writer, _)| of_others(writer));
+        let writers = writers.map(|(writer, has)| (*writer, has & mask));
         for (writer, mask) in writers.filter(|(_, mask)| *mask != 0) {
             let cause = known.cause(id, seen, mask);
             let [bytes, evicted, unknown] =
@@ -404,13 +412,10 @@ impl CacheState {
         let never_full = |unit: CacheUnit| usage[unit as usize].capacity.is_none();
         known.write(id, mask, &old, |copy| copy.stamp != 0 || never_full(copy.id.unit));
         known.set_writer(Writer { packet: self.packet, id }, mask);
-        if of_cp {
-            known.cp_writes |= mask;
-            self.unwaited.insert(line);
+        if of_cp || of_event {
+            known.begin_write(mask, of_event);
         }
-        if of_event {
-            // The event is over when the work before it is.
-            known.written_back |= mask;
+        if known.is_unwaited() {
             self.unwaited.insert(line);
         }
         if id.unit != CacheUnit::Memory {
@@ -434,7 +439,7 @@ impl CacheState {
             let Some(known) = self.lines.get_mut(&line) else { continue };
             let lost = known.clean(cleans, &|at| current(line.wrapping_add(at as u64)));
             let writers = if lost.is_empty() { Vec::new() } else { known.writers.clone() };
-            if known.written_back != 0 {
+            if known.is_unwaited() {
                 self.unwaited.insert(line);
             }
             if known.has_unwritten(unit) {
@@ -488,11 +493,8 @@ impl CacheState {
         self.walked += self.unwaited.len() as u64;
         for line in std::mem::take(&mut self.unwaited) {
             let Some(known) = self.lines.get_mut(&line) else { continue };
-            match wait {
-                CacheWait::Idle => known.written_back = 0,
-                CacheWait::MemWrites => known.cp_writes = 0,
-            }
-            if known.written_back | known.cp_writes != 0 {
+            known.wait(wait);
+            if known.is_unwaited() {
                 self.unwaited.insert(line);
             } else if !known.tidy() {
                 self.lines.remove(&line);
@@ -508,6 +510,9 @@ impl CacheState {
         for line in lines {
             let Some(known) = self.lines.get_mut(&line) else { continue };
             known.invalidate(unit);
+            if known.is_unwaited() {
+                self.unwaited.insert(line);
+            }
             if !known.has_unwritten(unit) {
                 self.unwritten[unit as usize].remove(&line);
             }
@@ -676,10 +681,10 @@ impl Caches {
         let mut known = true;
         let mut state = self.state();
         for (line, mask) in lines(iova, size) {
-            if !port.of_flags {
+            if !port.keeps_zeros() {
                 state.audit_read(port.id().unit, line, mask);
             }
-            let Some(seen) = state.read(port.id(), line, mask) else { continue };
+            let Some(seen) = state.read(port.reader(), line, mask) else { continue };
             known &= seen.unknown & mask == 0;
             for at in bits(seen.differ() & mask) {
                 let place = (line + at as u64).wrapping_sub(iova) as usize;
@@ -757,7 +762,7 @@ impl GroupCache for Caches {
             };
             let mut state = self.state();
             state.audit_read(id.unit, line, mask);
-            state.read(id, line, mask);
+            state.read(id.into(), line, mask);
         }
     }
 

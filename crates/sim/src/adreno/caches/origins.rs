@@ -173,11 +173,11 @@ impl Origins {
 
     /// The packet in work is done.
     pub(super) fn end_packet(&mut self, packet: CachedPacket, by_event: bool, is_gmem: impl Fn(u64) -> bool) {
-        if self.pending.is_empty() {
-            return;
-        }
         let mut run: Option<(CacheUnit, ByteRange, u64)> = None;
         for ((unit, line), mask) in std::mem::take(&mut self.pending) {
+            if !is_gmem(line) && self.is_near_cpu(line) {
+                continue;
+            }
             match &mut run {
                 Some((of, range, bytes)) if *of == unit && range.end == line => {
                     range.end = line + LINE;
@@ -193,7 +193,13 @@ impl Origins {
         self.keep((packet, by_event), run, &is_gmem);
     }
 
-    /// Keeps a run of lines, if the CPU has written nothing in them or near them.
+    /// Whether the CPU has written something in a line or near it.
+    fn is_near_cpu(&self, line: u64) -> bool {
+        let near = line.saturating_sub(NEAR)..line.saturating_add(LINE + NEAR);
+        near.step_by(LINE as usize).any(|line| self.cpu(line) != 0)
+    }
+
+    /// Keeps a run of lines.
     fn keep(
         &mut self,
         (packet, by_event): (CachedPacket, bool),
@@ -201,11 +207,7 @@ impl Origins {
         is_gmem: &impl Fn(u64) -> bool,
     ) {
         let Some((through, range, bytes)) = run else { return };
-        let near = range.first.saturating_sub(NEAR) / LINE * LINE..range.end.saturating_add(NEAR);
         let in_gmem = is_gmem(range.first);
-        if !in_gmem && near.step_by(LINE as usize).any(|line| self.cpu(line) != 0) {
-            return;
-        }
         let key = (packet, through, in_gmem);
         let at = match self.numbers.get(&key) {
             Some(at) => *at,

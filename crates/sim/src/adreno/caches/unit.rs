@@ -1,5 +1,6 @@
 //! Which caches there are, what goes through which, and what events and packets do to them.
 
+use super::line::LineReader;
 use crate::adreno::space::Client;
 use unwedge_base::Generation;
 use unwedge_hw::Adreno;
@@ -141,6 +142,17 @@ impl CachePort {
     pub(crate) fn for_flags(mut self) -> CachePort {
         self.of_flags = true;
         self
+    }
+
+    /// Whether zeros that nobody wrote are as good as any: those of the flags of an attachment, which begin as the driver allocates them.
+    /// What is sampled or copied must have been written.
+    pub(super) fn keeps_zeros(self) -> bool {
+        self.of_flags && matches!(self.client, Client::Ccu | Client::CcuDepth)
+    }
+
+    /// Who reads through it.
+    pub(super) fn reader(self) -> LineReader {
+        LineReader { id: self.id(), front_end: matches!(self.client, Client::Vfd | Client::Pc) }
     }
 
     /// The cache and the tag of its lines.
