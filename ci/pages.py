@@ -17,6 +17,15 @@ from pathlib import Path
 
 WIDTHS = (360, 1600)
 SCHEMES = ("light", "dark")
+# Chromium asks for updates and networks of its own at every start.
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
 
 
 def skip(why):
@@ -46,7 +55,7 @@ def main():
     axe = axe.read_text()
     faults = 0
     with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        browser = play.chromium.launch(executable_path=chromium, args=FLAGS)
         for page in map(Path, arguments):
             for scheme in SCHEMES:
                 for width in WIDTHS:

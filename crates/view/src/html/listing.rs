@@ -44,11 +44,11 @@ pub fn listing(page: ListingPage<'_>, out: &mut dyn Write) -> io::Result<()> {
         }
         for (number, group) in (1..).zip(groups(&lines)) {
             match group {
-                [heading, inside @ ..] if inside.len() > SHORT => {
+                LineGroup::Long { heading, inside } => {
                     let summary = format!("{} ({} lines)", plain(heading).trim(), inside.len());
                     folded(html, &summary, lines.len() <= FEW, |html| block(number, inside, html));
                 }
-                group => block(number, group, html),
+                LineGroup::Short(lines) => block(number, lines, html),
             }
         }
         if more > 1 {
@@ -61,27 +61,36 @@ pub fn listing(page: ListingPage<'_>, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(whole.as_bytes())
 }
 
+/// Lines that are shown together.
+#[derive(Debug, PartialEq)]
+enum LineGroup<'l, 't> {
+    /// More than [`SHORT`] lines below a heading.
+    Long { heading: &'t str, inside: &'l [&'t str] },
+    /// Headings with fewer lines.
+    Short(&'l [&'t str]),
+}
+
 /// Lines by heading: one that is not indented, and those below it that are. Short ones in a row are one group.
-fn groups<'l, 't>(lines: &'l [&'t str]) -> Vec<&'l [&'t str]> {
+fn groups<'l, 't>(lines: &'l [&'t str]) -> Vec<LineGroup<'l, 't>> {
     let is_heading = |line: &str| {
         let line = plain(line);
         !line.is_empty() && !line.starts_with([' ', '\t'])
     };
     let starts: Vec<usize> = (0..lines.len()).filter(|&at| at == 0 || is_heading(lines[at])).collect();
-    let mut out: Vec<&'l [&'t str]> = Vec::new();
+    let mut out = Vec::new();
     let mut open = 0;
     for (i, &start) in starts.iter().enumerate() {
         let end = starts.get(i + 1).copied().unwrap_or(lines.len());
         if end - start > SHORT + 1 {
             if open < start {
-                out.push(&lines[open..start]);
+                out.push(LineGroup::Short(&lines[open..start]));
             }
-            out.push(&lines[start..end]);
+            out.push(LineGroup::Long { heading: lines[start], inside: &lines[start + 1..end] });
             open = end;
         }
     }
     if open < lines.len() {
-        out.push(&lines[open..]);
+        out.push(LineGroup::Short(&lines[open..]));
     }
     out
 }
@@ -161,6 +170,14 @@ mod tests {
         let shown = page(&format!("short:\n  one\nlong:\n{long}"));
         assert!(shown.contains("<summary>long: (400 lines)</summary>"), "{shown}");
         assert_eq!(shown.matches("<details>").count(), 1);
+    }
+
+    /// However many short parts there are in a row, none is folded below the heading of the first.
+    #[test]
+    fn short_parts_are_not_folded() {
+        let parts: String = (0..100).map(|n| format!("part {n}:\n  one\n")).collect();
+        let shown = page(&parts);
+        assert!(!shown.contains("<details") && shown.contains("\npart 99:\n  one\n"), "{shown}");
     }
 
     #[test]
