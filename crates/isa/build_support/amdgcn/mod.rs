@@ -51,6 +51,8 @@ pub fn compile(folder: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
     let mut tables = Tables { order: vec![Vec::new(); GENS], ..Tables::default() };
     let mut files: Vec<_> = fs::read_dir(folder)?.map(|f| f.map(|f| f.path())).collect::<Result<_, _>>()?;
     files.retain(|path| path.extension().is_some_and(|e| e == "txt"));
+    // Which stages run where is a table of the compiler.
+    files.retain(|path| path.file_stem().is_none_or(|name| name != "stages"));
     files.sort();
     let mut waits = None;
     for path in files {
