@@ -4,9 +4,10 @@
 //! it work on what the hardware executes. Never: words.
 
 use crate::assemble::with_offset;
+use crate::cost::BlockDepth;
 use crate::error::FinishError;
 use crate::ir::shape::{self, Variants};
-use crate::ir::{Inst, Op, Operand, Program, Source};
+use crate::ir::{BlockData, Inst, Op, Operand, Program, Source};
 use unwedge_base::entity::Entity;
 use unwedge_isa::amdgcn::model::{Class, Form, Format, Gfx, Mod, OperandSlot, Type};
 use unwedge_isa::amdgcn::{self, Gpu, Opcode, Reg, codec};
@@ -29,6 +30,8 @@ pub struct MachineBlock {
     pub preds: Vec<usize>,
     /// Blocks that come after it.
     pub succs: Vec<usize>,
+    /// The loops and branches around it.
+    pub depth: BlockDepth,
 }
 
 /// A program as the hardware executes it.
@@ -57,9 +60,20 @@ pub fn from_program(program: &Program, variants: &Variants) -> Result<MachinePro
             insts,
             preds: numbers(&data.linear_preds),
             succs: numbers(&data.linear_succs),
+            depth: depth(data),
         });
     }
     Ok(MachineProgram { gpu: program.gpu, blocks })
+}
+
+fn depth(data: &BlockData) -> BlockDepth {
+    let alone = data.linear_preds.len() == 1 && data.linear_succs.len() == 1;
+    BlockDepth {
+        loops: data.loop_depth,
+        uniform: data.uniform_depth,
+        divergent: data.divergent_depth,
+        empty: data.logical_preds.is_empty() && alone,
+    }
 }
 
 /// Forms of one, in the order of their length.
