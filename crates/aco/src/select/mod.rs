@@ -12,15 +12,16 @@ mod banks;
 mod emit;
 mod float;
 mod flow;
+mod graphics;
 mod memory;
 mod shape;
 mod subgroup;
 mod system;
 
-use crate::abi::{Args, Argument, lanes_read};
+use crate::abi::{Args, Argument, Interface, lanes_read};
 use crate::compile::{CompileError, Options};
 use crate::ir::shape::Variants;
-use crate::ir::{Block, Definition, NewInst, Operand, Program, Pseudo, RegClass, Temp};
+use crate::ir::{Block, Definition, NewInst, Operand, Program, Pseudo, RegClass, ScratchArgs, Temp};
 use banks::Banks;
 use flow::Frame;
 use shape::Shape;
@@ -39,7 +40,7 @@ pub(crate) fn select(shader: &Shader, options: &Options) -> Result<(Program, Arg
     if shader.functions().len() != 1 {
         return Err(CompileError::Functions(shader.functions().len()));
     }
-    let args = Args::compute(shader, &options.gpu)?;
+    let args = Args::of(shader, options)?;
     let func = shader.entry();
     let divergence = Divergence::of(func, Scope::Subgroup);
     let shape = Shape::of(func, &divergence);
@@ -55,6 +56,9 @@ pub(crate) fn select(shader: &Shader, options: &Options) -> Result<(Program, Arg
         variants: Variants::of(&options.gpu),
         program,
         args: HashMap::new(),
+        interface: args.interface.clone(),
+        outputs: graphics::OutputValues::new(),
+        outer: 0,
         divergence,
         shape,
         banks,
@@ -67,6 +71,7 @@ pub(crate) fn select(shader: &Shader, options: &Options) -> Result<(Program, Arg
         latches: Vec::new(),
         loc: None,
         exact: false,
+        linear: None,
     };
     selector.start(&args);
     selector.function()?;
@@ -88,6 +93,12 @@ struct Selector<'a> {
     variants: Variants,
     program: Program,
     args: HashMap<Argument, Temp>,
+    /// How inputs and outputs of a graphics stage are numbered.
+    interface: Interface,
+    /// What a graphics stage exports at its end.
+    outputs: graphics::OutputValues,
+    /// Constructs around those of the shader.
+    outer: usize,
     divergence: Divergence,
     shape: Shape,
     banks: Banks,
@@ -104,6 +115,8 @@ struct Selector<'a> {
     latches: Vec<(Block, Block, bool)>,
     loc: Option<Loc>,
     exact: bool,
+    /// Linear vector registers that operations over lanes share, once one needs them.
+    linear: Option<[Temp; 2]>,
 }
 
 type Selected<T> = Result<T, CompileError>;
@@ -124,6 +137,10 @@ impl Selector<'_> {
             self.args.insert(location.argument, temp);
             definitions.push(Definition::fixed(temp, class, location.reg));
         }
+        self.program.scratch = ScratchArgs {
+            descriptor: self.args.get(&Argument::RingOffsets).copied(),
+            offset: self.args.get(&Argument::ScratchOffset).copied(),
+        };
         self.add(&NewInst::pseudo(Pseudo::StartProgram, &definitions, &[]));
         self.pseudo(Pseudo::LogicalStart, &[], &[]);
         if self.gfx <= Gfx::Gfx8 && self.program.lds_bytes > 0 {
@@ -181,6 +198,9 @@ impl Selector<'_> {
         self.loc = func.loc(inst);
         self.exact = func.exact(inst);
         let results = func.results(inst);
+        if let Some(selected) = self.graphics(inst) {
+            return selected;
+        }
         match (op, func.payload(inst)) {
             (Op::Const, Payload::Const(bits)) => {
                 let operand = match func.ty(results[0]).base {

@@ -6,7 +6,7 @@ use crate::compile::CompileError;
 use crate::ir::{Operand, PhysReg, Pseudo, RegClass};
 use unwedge_isa::amdgcn::model::Gfx;
 use unwedge_isa::amdgcn::{Opcode, Reg};
-use unwedge_shader::ir::{Inst, Resource, ResourceClass, SystemValue};
+use unwedge_shader::ir::{Inst, Resource, ResourceClass, Stage, SystemValue};
 
 /// `ttmp9` has the workgroup along x from gfx12 on, `ttmp7` the other two, of 16 bits each.
 const GROUP_X: PhysReg = PhysReg::of(Reg(Reg::TTMP0.0 + 9));
@@ -67,7 +67,7 @@ impl Selector<'_> {
     }
 
     /// The number of the lane in its wave.
-    fn lane(&mut self) -> Operand {
+    pub(super) fn lane(&mut self) -> Operand {
         let all = Operand::c32(u32::MAX);
         let low = self.valu(Opcode::v_mbcnt_lo_u32_b32, RegClass::V1, &[all, Operand::c32(0)]);
         if !self.program.gpu.wave64() {
@@ -76,7 +76,7 @@ impl Selector<'_> {
         self.valu(Opcode::v_mbcnt_hi_u32_b32, RegClass::V1, &[all, low])
     }
 
-    fn wave_size(&self) -> u32 {
+    pub(super) fn wave_size(&self) -> u32 {
         if self.program.gpu.wave64() { 64 } else { 32 }
     }
 
@@ -128,7 +128,17 @@ impl Selector<'_> {
                 };
                 vec![self.in_scalar(number)]
             }
-            _ => return Err(CompileError::SystemValue(value)),
+            _ => match self.shader.info.stage {
+                Stage::Vertex => match self.vertex_value(value) {
+                    Some(lane) => vec![lane],
+                    None => return Err(CompileError::SystemValue(value)),
+                },
+                Stage::Fragment => match self.pixel_value(inst, value) {
+                    Some(lanes) => lanes?,
+                    None => return Err(CompileError::SystemValue(value)),
+                },
+                _ => return Err(CompileError::SystemValue(value)),
+            },
         };
         self.define(result, &lanes);
         Ok(())
