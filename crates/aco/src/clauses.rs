@@ -5,7 +5,7 @@
 //! comes between the instructions of a group.
 
 use crate::machine::{MachineInst, MachineProgram, plain};
-use unwedge_isa::amdgcn::model::{Class, Field, Format, Trait};
+use unwedge_isa::amdgcn::model::{Field, Format, Trait};
 use unwedge_isa::amdgcn::{Gfx, Gpu, Inst, Opcode, Operand, Reg};
 
 /// The most instructions of a clause.
@@ -28,6 +28,8 @@ enum ClauseMemory {
     Buffer,
     TypedBuffer,
     Image,
+    /// From gfx11 on apart from images without a sampler.
+    Sampled,
     Flat,
     Global,
     Scratch,
@@ -41,7 +43,7 @@ fn key(inst: &Inst, gpu: &Gpu) -> Option<ClauseKey> {
         Format::Mtbuf => ClauseMemory::TypedBuffer,
         Format::Vbuffer if row.name.starts_with("tbuffer") => ClauseMemory::TypedBuffer,
         Format::Vbuffer => ClauseMemory::Buffer,
-        Format::Mimg | Format::Vimage | Format::Vsample => ClauseMemory::Image,
+        Format::Mimg | Format::Vimage | Format::Vsample => image(inst, gpu),
         Format::Flat => ClauseMemory::Flat,
         Format::Global => ClauseMemory::Global,
         Format::Scratch => ClauseMemory::Scratch,
@@ -57,10 +59,15 @@ fn key(inst: &Inst, gpu: &Gpu) -> Option<ClauseKey> {
         return None;
     }
     let descriptor = inst.written().find_map(|(slot, operand)| match (slot.field, operand) {
-        (Field::Sbase | Field::Srsrc, Operand::Reg { reg, .. }) if slot.class != Class::SregPair => Some(reg),
+        (Field::Sbase | Field::Srsrc, Operand::Reg { reg, dwords, .. }) if dwords > 2 => Some(reg),
         _ => None,
     });
     Some(ClauseKey { memory, loads, descriptor })
+}
+
+fn image(inst: &Inst, gpu: &Gpu) -> ClauseMemory {
+    let sampled = inst.variant().slots.iter().any(|slot| slot.field == Field::Ssamp);
+    if sampled && gpu.generation() >= Gfx::Gfx11 { ClauseMemory::Sampled } else { ClauseMemory::Image }
 }
 
 /// Inserts `s_clause`.

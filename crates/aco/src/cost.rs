@@ -314,5 +314,6 @@ fn passes(inst: &Inst, gpu: &Gpu) -> u8 {
     use Unit::{Barrier, Branch, Other, Salu, SendMsg, Sfpu, Smem, Waitcnt};
     let scalar = [Salu, Sfpu, Branch, Barrier, Waitcnt, SendMsg, Smem, Other];
     let vector = !scalar.contains(&inst.row().unit);
-    1 + u8::from(gpu.generation() >= Gfx::Gfx10 && gpu.wave64() && vector)
+    let halves = vector && gpu.wave64() && !cost::issues_both_halves(inst.opcode(), gpu.generation());
+    1 + u8::from(halves)
 }

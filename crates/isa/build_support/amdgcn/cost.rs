@@ -12,9 +12,9 @@ fn number(text: &str) -> Result<u16, Failure> {
 }
 
 /// The source of the table.
-pub fn compile(source: &str) -> Result<String, Failure> {
-    let (mut units, mut late, mut fast, mut constants) =
-        (String::new(), String::new(), String::new(), String::new());
+pub fn compile(source: &str, opcodes: &[String]) -> Result<String, Failure> {
+    let (mut units, mut late, mut fast, mut halves, mut constants) =
+        (String::new(), String::new(), String::new(), String::new(), String::new());
     for (line, text) in lines(source) {
         let failed = |what: &str| -> Failure { format!("line {line}: {what}: {text}").into() };
         match text.split_whitespace().collect::<Vec<_>>()[..] {
@@ -41,6 +41,14 @@ pub fn compile(source: &str) -> Result<String, Failure> {
                     write!(fast, "{numbers:?}, ")?;
                 }
             }
+            ["both_halves", ref names @ ..] => {
+                for name in names {
+                    if !opcodes.iter().any(|opcode| opcode == name) {
+                        return Err(failed(&format!("no instruction {name}")));
+                    }
+                    write!(halves, "Opcode::{name}, ")?;
+                }
+            }
             ["late", event, counter, latency] => {
                 let event = Event::from_name(event).ok_or_else(|| failed("an unknown event"))?;
                 let counter = Counter::from_name(counter).ok_or_else(|| failed("an unknown counter"))?;
@@ -56,6 +64,6 @@ pub fn compile(source: &str) -> Result<String, Failure> {
     }
     Ok(format!(
         "pub(super) static UNITS: &[UnitCost] = &[\n{units}];\npub(super) static LATE: &[(Event, Counter, u16)] = &[\n{late}];\n\
-         pub(super) static FAST_FMA: &[[u8; 3]] = &[{fast}];\n{constants}"
+         pub(super) static FAST_FMA: &[[u8; 3]] = &[{fast}];\npub(super) static BOTH_HALVES: &[Opcode] = &[{halves}];\n{constants}"
     ))
 }

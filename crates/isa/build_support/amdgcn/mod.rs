@@ -54,14 +54,13 @@ pub fn compile(folder: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
     // Which stages run where is a table of the compiler.
     files.retain(|path| path.file_stem().is_none_or(|name| name != "stages"));
     files.sort();
-    let mut waits = None;
+    let (mut waits, mut costs) = (None, None);
     for path in files {
         println!("cargo::rerun-if-changed={}", path.display());
         let shown = path.display().to_string();
         let source = fs::read_to_string(&path).map_err(|e| format!("{shown}: {e}"))?;
         if path.file_stem().is_some_and(|name| name == "cost") {
-            let table = cost::compile(&source).map_err(|e| format!("{shown}: {e}"))?;
-            fs::write(out.join("amdgcn_cost.rs"), table)?;
+            costs = Some((source, path));
         } else if path.file_stem().is_some_and(|name| name == "waits") {
             waits = Some((source, path));
         } else if path.file_stem().is_some_and(|name| name == "encodings") {
@@ -95,6 +94,9 @@ pub fn compile(folder: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
     let (source, path) = waits.ok_or("no waits.txt")?;
     let waits = waits::compile(&source, &tables.rows, &opcodes::opcodes(&tables.rows));
     fs::write(out.join("amdgcn_waits.rs"), waits.map_err(|e| format!("{}: {e}", path.display()))?)?;
+    let (source, path) = costs.ok_or("no cost.txt")?;
+    let costs = cost::compile(&source, &opcodes::opcodes(&tables.rows));
+    fs::write(out.join("amdgcn_cost.rs"), costs.map_err(|e| format!("{}: {e}", path.display()))?)?;
     let path = folder.join("check/rules.txt");
     println!("cargo::rerun-if-changed={}", path.display());
     let rules = rules::compile(&fs::read_to_string(&path)?);

@@ -3,11 +3,11 @@
 //! Facts: `data/amd/cost.txt`. Never: an estimate of a program.
 
 use super::model::{Columns, Unit};
-use super::{Gfx, Gpu};
+use super::{Gfx, Gpu, Opcode};
 
 pub use super::model::{Counter, Event, Resource};
 pub use compiled::*;
-use compiled::{FAST_FMA, LATE, UNITS};
+use compiled::{BOTH_HALVES, FAST_FMA, LATE, UNITS};
 
 /// What an instruction of a unit costs.
 #[derive(Debug, Clone, Copy)]
@@ -42,8 +42,13 @@ pub fn late(event: Event, counter: Counter) -> u16 {
     row.map_or(0, |(_, _, latency)| *latency)
 }
 
+/// Whether a GPU issues a vector instruction at once for both halves of a wave of 64 lanes.
+pub fn issues_both_halves(opcode: Opcode, generation: Gfx) -> bool {
+    generation < Gfx::Gfx10 || generation >= Gfx::Gfx11 && BOTH_HALVES.contains(&opcode)
+}
+
 mod compiled {
-    use super::{Counter, Event, Resource, Unit, UnitCost};
+    use super::{Counter, Event, Opcode, Resource, Unit, UnitCost};
 
     include!(concat!(env!("OUT_DIR"), "/amdgcn_cost.rs"));
 }
