@@ -4,9 +4,12 @@
 //! push constants, workgroup counts, then what the hardware adds: the workgroup and the offset in scratch. Local ids are in vector registers, from gfx11 on
 //! packed in one. From gfx12 on the workgroup is in `ttmp` registers.
 
+mod graphics;
+
 use crate::compile::CompileError;
 use crate::ir::PhysReg;
 use unwedge_base::entity::SecondaryMap;
+pub use graphics::{Interface, PixelInput};
 use unwedge_isa::amdgcn::{Gfx, Gpu, Reg};
 use unwedge_shader::ir::{Function, Op, Payload, Shader, Space, SystemValue, Value};
 
@@ -31,6 +34,32 @@ pub enum Argument {
     LocalId(u8),
     /// All three, of ten bits each.
     LocalIdsPacked,
+    /// The low word of the address of the descriptors of vertex buffers.
+    VertexBuffers,
+    /// What is added to the number of the vertex.
+    BaseVertex,
+    /// What is added to the number of the instance.
+    FirstInstance,
+    /// The draw of an indirect draw.
+    DrawIndex,
+    /// The view of multiview.
+    ViewIndex,
+    /// How many vertices and primitives the workgroup of a primitive shader has.
+    GroupInfo,
+    /// How many lanes each part of a merged stage has, and the number of the wave.
+    MergedWaveInfo,
+    /// Where in the attribute ring the workgroup's parameters go.
+    AttributeRing,
+    /// The vertices of the primitive, as they are exported.
+    Connectivity,
+    /// The vertex.
+    VertexId,
+    /// The instance.
+    InstanceId,
+    /// Which quads begin a primitive, and where parameters are in LDS: what `m0` holds for interpolation.
+    PrimitiveMask,
+    /// What the hardware gives a pixel.
+    Pixel(PixelInput),
 }
 
 /// An argument and where it is.
@@ -48,6 +77,8 @@ pub struct ArgLocation {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Args {
     list: Vec<ArgLocation>,
+    /// How inputs and outputs of a graphics stage are numbered.
+    pub interface: Interface,
 }
 
 /// How many scalar registers the hardware loads for the driver.

@@ -5,7 +5,7 @@ use crate::cost::BlockDepth;
 use crate::error::FinishError;
 use crate::ir::shape::Variants;
 use crate::ir::{Program, RegCounts};
-use crate::{allocate, clauses, delay, edges, eliminate, hardware, hazards, live, machine, skips, spill, waits};
+use crate::{allocate, clauses, delay, edges, eliminate, hardware, hazards, live, machine, priority, skips, spill, waits};
 use unwedge_isa::amdgcn::Gpu;
 
 /// How many registers a program may use.
@@ -112,6 +112,7 @@ pub fn finish_watched(
     hazards::insert(&mut machine);
     clauses::form(&mut machine);
     delay::insert(&mut machine);
+    priority::insert(&mut machine);
     let assembly = assemble::assemble(&mut machine)?;
     Ok(Code {
         words: assembly.words,

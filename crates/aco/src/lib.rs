@@ -33,6 +33,7 @@ mod mask_phis;
 pub mod object;
 pub mod occupancy;
 mod opt;
+pub mod priority;
 mod schedule;
 mod select;
 pub mod skips;
