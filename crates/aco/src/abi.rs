@@ -11,7 +11,7 @@ use crate::ir::PhysReg;
 use unwedge_base::entity::SecondaryMap;
 pub use graphics::{Interface, PixelInput};
 use unwedge_isa::amdgcn::{Gfx, Gpu, Reg};
-use unwedge_shader::ir::{Function, Op, Payload, Shader, Space, SystemValue, Value};
+use unwedge_shader::ir::{ResourceClass, Function, Op, Payload, Shader, Space, SystemValue, Value};
 
 /// What is given to a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -220,4 +220,52 @@ impl Uses {
         };
         Uses { sets, push, num_workgroups, workgroup_id }
     }
+}
+
+/// Whether descriptors of a class are those of images, of eight words.
+pub(crate) fn is_image(class: ResourceClass) -> bool {
+    use ResourceClass as C;
+    matches!(class, C::SampledImage | C::StorageImage | C::InputAttachment | C::CombinedImageSampler)
+}
+
+/// Bytes from one descriptor of an array to the next.
+pub fn descriptor_bytes(class: ResourceClass) -> u32 {
+    use ResourceClass as C;
+    match class {
+        C::UniformBuffer | C::StorageBuffer | C::Sampler | C::UniformTexelBuffer | C::StorageTexelBuffer => 16,
+        C::StorageImage => 32,
+        C::SampledImage | C::InputAttachment => 64,
+        C::CombinedImageSampler => 96,
+    }
+}
+
+/// Where the descriptors of a binding start in their set. Bindings follow each other in the order of their numbers, those of images at multiples of 32
+/// bytes; a binding that the shader does not have counts as one buffer. `None`: too far, or an array without a length is not the last.
+pub fn descriptor_offset(shader: &Shader, set: u32, binding: u32) -> Option<u32> {
+    let mut of_set: Vec<(u32, ResourceClass, u32)> = shader
+        .resources
+        .values()
+        .filter(|data| data.set == set && data.binding <= binding)
+        .map(|data| (data.binding, data.class, data.count))
+        .collect();
+    of_set.sort_by_key(|(number, class, _)| (*number, std::cmp::Reverse(descriptor_bytes(*class))));
+    // Several variables may have one binding; it is as large as the largest.
+    of_set.dedup_by_key(|(number, ..)| *number);
+    let mut offset = 0u32;
+    let mut next = 0;
+    for (number, class, count) in of_set {
+        offset = offset.checked_add((number - next).checked_mul(16)?)?;
+        if is_image(class) {
+            offset = offset.checked_next_multiple_of(32)?;
+        }
+        if number == binding {
+            return Some(offset);
+        }
+        if count == 0 {
+            return None;
+        }
+        offset = offset.checked_add(descriptor_bytes(class).checked_mul(count)?)?;
+        next = number + 1;
+    }
+    None
 }

@@ -9,7 +9,7 @@ use crate::error::FinishError;
 use crate::ir::shape::{self, Variants};
 use crate::ir::{BlockData, Inst, Op, Operand, Program, Source};
 use unwedge_base::entity::Entity;
-use unwedge_isa::amdgcn::model::{Class, Form, Format, Gfx, Mod, OperandSlot, Type};
+use unwedge_isa::amdgcn::model::{Class, Encoding, Form, Format, Gfx, Mod, OperandSlot, Type};
 use unwedge_isa::amdgcn::{self, Gpu, Opcode, Reg, codec};
 
 /// An instruction as the hardware executes it.
@@ -124,6 +124,9 @@ fn with_variant(program: &Program, inst: Inst, number: u16) -> Option<amdgcn::In
         let at = place(slot)?;
         if at < written {
             made.operands[at] = machine_operand(&program.gpu, &variant.slots[at], operand)?;
+            if slot.class == Class::ImageAddr && program.gpu.generation() >= Gfx::Gfx12 {
+                list_address(&mut made, at, if variant.encoding == Encoding::Vsample { 4 } else { 5 });
+            }
         }
     }
     for slot in read {
@@ -140,6 +143,19 @@ fn with_variant(program: &Program, inst: Inst, number: u16) -> Option<amdgcn::In
         }
     }
     Some(made)
+}
+
+/// Makes a list of an address in consecutive registers; what does not fit follows the last part.
+fn list_address(inst: &mut amdgcn::Inst, at: usize, most: u8) {
+    let amdgcn::Operand::Reg { reg, dwords, .. } = inst.operands[at] else { return };
+    let first = reg.index() as u8;
+    if dwords > 1 {
+        let count = dwords.min(most);
+        for (number, place) in (0..count).zip(&mut inst.list) {
+            *place = first.wrapping_add(number);
+        }
+        inst.operands[at] = amdgcn::Operand::List(count);
+    }
 }
 
 /// An operand that is left out.

@@ -7,8 +7,8 @@ use crate::compile::Options;
 use unwedge_isa::amdgcn::Gfx;
 use unwedge_shader::ir::{Shader, Stage};
 use unwedge_shader::passes::{
-    self, DivisionOptions, Int64Options, NarrowOptions, Reductions, SubgroupOptions, lower_division, lower_int64,
-    lower_narrow, lower_subgroups,
+    self, DivisionOptions, Int64Options, NarrowOptions, Reductions, SubgroupOptions, TextureOptions, lower_division, lower_int64,
+    lower_narrow, lower_subgroups, lower_texel_offsets, lower_textures,
 };
 
 /// Lowers a shader for a GPU.
@@ -20,7 +20,9 @@ pub fn lower(shader: &mut Shader, options: &Options) {
     } else {
         graphics::lower_interface(shader, options.gpu.generation());
     }
-    let mut changed = scalarize(shader);
+    let mut changed = lower_textures(shader, &TextureOptions { sizes: false, ..TextureOptions::ALL });
+    changed |= lower_texel_offsets(shader);
+    changed |= scalarize(shader);
     changed |= lower_subgroups(
         shader,
         &SubgroupOptions {

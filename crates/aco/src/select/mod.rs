@@ -12,13 +12,14 @@ mod banks;
 mod emit;
 mod float;
 mod flow;
+mod image;
 mod graphics;
 mod memory;
 mod shape;
 mod subgroup;
 mod system;
 
-use crate::abi::{Args, Argument, Interface, lanes_read};
+use crate::abi::{is_image, Args, Argument, Interface, lanes_read};
 use crate::compile::{CompileError, Options};
 use crate::ir::shape::Variants;
 use crate::ir::{Block, Definition, NewInst, Operand, Program, Pseudo, RegClass, ScratchArgs, Temp};
@@ -73,6 +74,7 @@ pub(crate) fn select(shader: &Shader, options: &Options) -> Result<(Program, Arg
         exact: false,
         linear: None,
     };
+    selector.plain_handles()?;
     selector.start(&args);
     selector.function()?;
     Ok((selector.program, args))
@@ -147,6 +149,26 @@ impl Selector<'_> {
             let m0 = Definition::reg(crate::ir::PhysReg::M0, RegClass::S1);
             self.pseudo(Pseudo::ParallelCopy, &[m0], &[Operand::c32(u32::MAX)]);
         }
+    }
+
+    /// Handles that are chosen or passed on are those of buffers: others have other sizes.
+    fn plain_handles(&self) -> Selected<()> {
+        let resources = self.shader.resources.values();
+        if resources.into_iter().all(|data| !is_image(data.class)) {
+            return Ok(());
+        }
+        let func = self.func;
+        let is_handle = |value: &Value| func.ty(*value).base == Base::Handle;
+        for inst in func.walk() {
+            let params = match func.payload(inst) {
+                Payload::Body(body) => func.params(body),
+                _ => &[],
+            };
+            if func.op(inst) != Op::Descriptor && func.results(inst).iter().chain(params).any(is_handle) {
+                return Err(self.unsupported(inst, Some("of descriptors of images")));
+            }
+        }
+        Ok(())
     }
 
     /// The class of a lane of a value.
@@ -252,6 +274,7 @@ impl Selector<'_> {
                 self.add(&new);
                 Ok(())
             }
+            (_, Payload::Image(_) | Payload::ImageAtomic(..)) => self.image(inst),
             _ if op.has(unwedge_shader::ir::Traits::CONVERGENT) => self.subgroup(inst),
             _ if op.has(unwedge_shader::ir::Traits::ELEMENTWISE) => self.alu(inst),
             _ => Err(self.unsupported(inst, None)),
