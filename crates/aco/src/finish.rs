@@ -5,7 +5,10 @@ use crate::cost::BlockDepth;
 use crate::error::FinishError;
 use crate::ir::shape::Variants;
 use crate::ir::{Program, RegCounts};
-use crate::{allocate, clauses, delay, edges, eliminate, hardware, hazards, live, machine, priority, skips, spill, waits};
+use crate::{
+    allocate, clauses, delay, edges, eliminate, hardware, hazards, live, machine, priority, skips, spill,
+    waits,
+};
 use unwedge_isa::amdgcn::Gpu;
 
 /// How many registers a program may use.
