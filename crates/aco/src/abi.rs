@@ -4,11 +4,14 @@
 //! push constants, workgroup counts, then what the hardware adds: the workgroup and the offset in scratch. Local ids are in vector registers, from gfx11 on
 //! packed in one. From gfx12 on the workgroup is in `ttmp` registers.
 
+mod graphics;
+
 use crate::compile::CompileError;
 use crate::ir::PhysReg;
 use unwedge_base::entity::SecondaryMap;
+pub use graphics::{Interface, PixelInput};
 use unwedge_isa::amdgcn::{Gfx, Gpu, Reg};
-use unwedge_shader::ir::{Function, Op, Payload, Shader, Space, SystemValue, Value};
+use unwedge_shader::ir::{ResourceClass, Function, Op, Payload, Shader, Space, SystemValue, Value};
 
 /// What is given to a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -31,6 +34,32 @@ pub enum Argument {
     LocalId(u8),
     /// All three, of ten bits each.
     LocalIdsPacked,
+    /// The low word of the address of the descriptors of vertex buffers.
+    VertexBuffers,
+    /// What is added to the number of the vertex.
+    BaseVertex,
+    /// What is added to the number of the instance.
+    FirstInstance,
+    /// The draw of an indirect draw.
+    DrawIndex,
+    /// The view of multiview.
+    ViewIndex,
+    /// How many vertices and primitives the workgroup of a primitive shader has.
+    GroupInfo,
+    /// How many lanes each part of a merged stage has, and the number of the wave.
+    MergedWaveInfo,
+    /// Where in the attribute ring the workgroup's parameters go.
+    AttributeRing,
+    /// The vertices of the primitive, as they are exported.
+    Connectivity,
+    /// The vertex.
+    VertexId,
+    /// The instance.
+    InstanceId,
+    /// Which quads begin a primitive, and where parameters are in LDS: what `m0` holds for interpolation.
+    PrimitiveMask,
+    /// What the hardware gives a pixel.
+    Pixel(PixelInput),
 }
 
 /// An argument and where it is.
@@ -48,6 +77,8 @@ pub struct ArgLocation {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Args {
     list: Vec<ArgLocation>,
+    /// How inputs and outputs of a graphics stage are numbered.
+    pub interface: Interface,
 }
 
 /// How many scalar registers the hardware loads for the driver.
@@ -189,4 +220,52 @@ impl Uses {
         };
         Uses { sets, push, num_workgroups, workgroup_id }
     }
+}
+
+/// Whether descriptors of a class are those of images, of eight words.
+pub(crate) fn is_image(class: ResourceClass) -> bool {
+    use ResourceClass as C;
+    matches!(class, C::SampledImage | C::StorageImage | C::InputAttachment | C::CombinedImageSampler)
+}
+
+/// Bytes from one descriptor of an array to the next.
+pub fn descriptor_bytes(class: ResourceClass) -> u32 {
+    use ResourceClass as C;
+    match class {
+        C::UniformBuffer | C::StorageBuffer | C::Sampler | C::UniformTexelBuffer | C::StorageTexelBuffer => 16,
+        C::StorageImage => 32,
+        C::SampledImage | C::InputAttachment => 64,
+        C::CombinedImageSampler => 96,
+    }
+}
+
+/// Where the descriptors of a binding start in their set. Bindings follow each other in the order of their numbers, those of images at multiples of 32
+/// bytes; a binding that the shader does not have counts as one buffer. `None`: too far, or an array without a length is not the last.
+pub fn descriptor_offset(shader: &Shader, set: u32, binding: u32) -> Option<u32> {
+    let mut of_set: Vec<(u32, ResourceClass, u32)> = shader
+        .resources
+        .values()
+        .filter(|data| data.set == set && data.binding <= binding)
+        .map(|data| (data.binding, data.class, data.count))
+        .collect();
+    of_set.sort_by_key(|(number, class, _)| (*number, std::cmp::Reverse(descriptor_bytes(*class))));
+    // Several variables may have one binding; it is as large as the largest.
+    of_set.dedup_by_key(|(number, ..)| *number);
+    let mut offset = 0u32;
+    let mut next = 0;
+    for (number, class, count) in of_set {
+        offset = offset.checked_add((number - next).checked_mul(16)?)?;
+        if is_image(class) {
+            offset = offset.checked_next_multiple_of(32)?;
+        }
+        if number == binding {
+            return Some(offset);
+        }
+        if count == 0 {
+            return None;
+        }
+        offset = offset.checked_add(descriptor_bytes(class).checked_mul(count)?)?;
+        next = number + 1;
+    }
+    None
 }

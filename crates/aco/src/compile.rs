@@ -3,9 +3,10 @@
 use crate::abi::Args;
 use crate::error::FinishError;
 use crate::finish::{Code, Limits, finish};
+use crate::graphics::GraphicsOptions;
 use crate::ir::Program;
 use crate::opt::{self, Passes};
-use crate::{exec, lower, mask_phis, schedule, select};
+use crate::{exec, helpers, lower, mask_phis, schedule, select};
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_shader::ir::{FloatMode, Op, Round, Shader, ShaderInfo, Stage, SystemValue, Type};
 
@@ -18,13 +19,17 @@ pub struct Options {
     pub address_high: u32,
     /// Which optional phases run.
     pub passes: Passes,
+    /// How many registers it may use.
+    pub limits: Limits,
+    /// State of the pipeline, for graphics stages.
+    pub graphics: GraphicsOptions,
 }
 
 impl Options {
     /// Those for a GPU, with the high word that the driver RADV has: zero before gfx9.
     pub fn new(gpu: Gpu) -> Options {
         let gfx9 = gpu.generation() >= unwedge_isa::amdgcn::Gfx::Gfx9;
-        Options { gpu, address_high: if gfx9 { 0xffff_8000 } else { 0 }, passes: Passes::default() }
+        Options { gpu, address_high: if gfx9 { 0xffff_8000 } else { 0 }, passes: Passes::default(), limits: Limits::of(&gpu), graphics: GraphicsOptions::default() }
     }
 }
 
@@ -60,6 +65,9 @@ pub enum CompileError {
         /// The binding.
         binding: u32,
     },
+    /// An input or output that is not built.
+    #[error("{0} is not compiled yet")]
+    Interface(&'static str),
     /// More arguments than the scalar registers that the driver can load.
     #[error("the arguments take {0} scalar registers; 16 are loaded")]
     Arguments(usize),
@@ -89,7 +97,7 @@ pub struct Compiled {
 /// What is not compiled.
 pub fn compile(shader: &mut Shader, options: &Options) -> Result<Compiled, CompileError> {
     let Masked { mut program, args, float_mode } = front(shader, options, &mut |_, _| {})?;
-    let code = finish(&mut program, &Limits::of(&options.gpu))?;
+    let code = finish(&mut program, &options.limits)?;
     Ok(Compiled { code, args, float_mode })
 }
 
@@ -142,7 +150,7 @@ pub fn front(
     options: &Options,
     watch: &mut dyn FnMut(&'static str, &Program),
 ) -> Result<Masked, CompileError> {
-    if shader.info.stage != Stage::Compute {
+    if !matches!(shader.info.stage, Stage::Compute | Stage::Vertex | Stage::Fragment) {
         return Err(CompileError::Stage(shader.info.stage));
     }
     let float_mode = float_mode(&shader.info)?;
@@ -158,6 +166,9 @@ pub fn front(
     mask_phis::lower_mask_phis(&mut program);
     watch(FRONT_PHASES[3], &program);
     exec::insert_exec_masks(&mut program);
+    if shader.info.stage == Stage::Fragment {
+        helpers::insert(&mut program, helpers::needs_quads(shader, options.gpu.generation()));
+    }
     watch(FRONT_PHASES[4], &program);
     Ok(Masked { program, args, float_mode })
 }

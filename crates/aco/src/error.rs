@@ -19,8 +19,8 @@ pub enum FinishError {
         /// Which form of it.
         reason: &'static str,
     },
-    /// The program needs more registers than it may use, and does not spill.
-    #[error("{block}: not enough {bank} registers (limit {limit}); spilling is not implemented yet")]
+    /// An instruction needs more registers than it may use.
+    #[error("{block}: not enough {bank} registers (limit {limit}), even if all values are spilled that can be")]
     Registers {
         /// The block.
         block: Block,

@@ -1,10 +1,14 @@
 //! The back half of the compiler: from a program with exec masks to words.
 
 use crate::assemble;
+use crate::cost::BlockDepth;
 use crate::error::FinishError;
 use crate::ir::shape::Variants;
 use crate::ir::{Program, RegCounts};
-use crate::{allocate, edges, eliminate, hardware, hazards, live, machine, skips, waits};
+use crate::{
+    allocate, clauses, delay, edges, eliminate, hardware, hazards, live, machine, priority, skips, spill,
+    waits,
+};
 use unwedge_isa::amdgcn::Gpu;
 
 /// How many registers a program may use.
@@ -28,6 +32,8 @@ pub struct Code {
     pub words: Vec<u32>,
     /// By block: its first word.
     pub starts: Vec<usize>,
+    /// By block: the loops and branches around it.
+    pub depths: Vec<BlockDepth>,
     /// How many instructions there are.
     pub instructions: usize,
     /// Registers that it uses; scalar ones without `vcc`.
@@ -36,6 +42,8 @@ pub struct Code {
     pub lds_bytes: u32,
     /// Bytes of scratch of a lane.
     pub scratch_bytes: u32,
+    /// Registers of the values that were spilled.
+    pub spills: RegCounts,
 }
 
 /// A phase of the back half, after which a program can be looked at.
@@ -43,6 +51,8 @@ pub struct Code {
 pub enum BackPhase {
     /// Critical edges are split.
     Edges,
+    /// No more registers are needed than there may be.
+    Spill,
     /// Every temporary has its register.
     Allocate,
     /// Phis are replaced by copies.
@@ -53,13 +63,14 @@ pub enum BackPhase {
 
 impl BackPhase {
     /// All, in their order.
-    pub const ALL: [BackPhase; 4] =
-        [BackPhase::Edges, BackPhase::Allocate, BackPhase::Eliminate, BackPhase::Hardware];
+    pub const ALL: [BackPhase; 5] =
+        [BackPhase::Edges, BackPhase::Spill, BackPhase::Allocate, BackPhase::Eliminate, BackPhase::Hardware];
 
     /// The name.
     pub const fn name(self) -> &'static str {
         match self {
             BackPhase::Edges => "edges",
+            BackPhase::Spill => "spill",
             BackPhase::Allocate => "allocate",
             BackPhase::Eliminate => "eliminate",
             BackPhase::Hardware => "hardware",
@@ -91,9 +102,8 @@ pub fn finish_watched(
     }
     let variants = Variants::of(&program.gpu);
     edges::prepare(program)?;
-    let live = live::analyze(program);
     watch(BackPhase::Edges, program);
-    let registers = allocate::allocate(program, &live, &variants, limits.registers)?;
+    let (registers, spills) = registers(program, limits.registers, &variants, watch)?;
     watch(BackPhase::Allocate, program);
     eliminate::eliminate(program)?;
     watch(BackPhase::Eliminate, program);
@@ -103,13 +113,68 @@ pub fn finish_watched(
     skips::simplify(&mut machine);
     waits::insert(&mut machine);
     hazards::insert(&mut machine);
+    clauses::form(&mut machine);
+    delay::insert(&mut machine);
+    priority::insert(&mut machine);
     let assembly = assemble::assemble(&mut machine)?;
     Ok(Code {
         words: assembly.words,
         starts: assembly.starts,
+        depths: machine.blocks.iter().map(|block| block.depth).collect(),
         instructions: assembly.instructions,
         registers,
         lds_bytes: program.lds_bytes,
         scratch_bytes: program.scratch_bytes,
+        spills,
     })
+}
+
+/// How many registers fewer are tried in the end: what vectors may waste, and copies need.
+const MOST_SLACK: u16 = 24;
+
+/// Spills and allocates. If what is left after spilling does not fit, because vectors need registers that follow each other, more is spilled.
+/// Returns the registers that are used, and those of spilled values.
+fn registers(
+    program: &mut Program,
+    limits: RegCounts,
+    variants: &Variants,
+    watch: &mut dyn FnMut(BackPhase, &Program),
+) -> Result<(RegCounts, RegCounts), FinishError> {
+    let live = live::analyze(program);
+    let fits = |demand: RegCounts| demand.sgprs <= limits.sgprs && demand.vgprs <= limits.vgprs;
+    let before = program.clone();
+    if fits(live.demand) {
+        match allocate::allocate(program, &live, variants, limits) {
+            Err(FinishError::Registers { .. }) => *program = before.clone(),
+            done => {
+                watch(BackPhase::Spill, &before);
+                return Ok((done?, RegCounts::default()));
+            }
+        }
+    }
+    let mut slack = RegCounts::default();
+    loop {
+        let mut attempt = before.clone();
+        let live = live::analyze(&mut attempt);
+        let targets = RegCounts {
+            sgprs: limits.sgprs.saturating_sub(slack.sgprs),
+            vgprs: limits.vgprs.saturating_sub(slack.vgprs),
+        };
+        let (spilled, live) = spill::spill(&mut attempt, live, variants, targets)?;
+        let spilled_program = attempt.clone();
+        match allocate::allocate(&mut attempt, &live, variants, limits) {
+            Err(FinishError::Registers { block, bank, limit }) => {
+                let more = if bank == "scalar" { &mut slack.sgprs } else { &mut slack.vgprs };
+                *more += 1 + *more / 4;
+                if *more > MOST_SLACK {
+                    return Err(FinishError::Registers { block, bank, limit });
+                }
+            }
+            done => {
+                watch(BackPhase::Spill, &spilled_program);
+                *program = attempt;
+                return Ok((done?, spilled.values));
+            }
+        }
+    }
 }

@@ -4,11 +4,12 @@
 //! it work on what the hardware executes. Never: words.
 
 use crate::assemble::with_offset;
+use crate::cost::BlockDepth;
 use crate::error::FinishError;
 use crate::ir::shape::{self, Variants};
-use crate::ir::{Inst, Op, Operand, Program, Source};
+use crate::ir::{BlockData, Inst, Op, Operand, Program, Source};
 use unwedge_base::entity::Entity;
-use unwedge_isa::amdgcn::model::{Class, Form, Format, Gfx, Mod, OperandSlot, Type};
+use unwedge_isa::amdgcn::model::{Class, Encoding, Form, Format, Gfx, Mod, OperandSlot, Type};
 use unwedge_isa::amdgcn::{self, Gpu, Opcode, Reg, codec};
 
 /// An instruction as the hardware executes it.
@@ -29,6 +30,8 @@ pub struct MachineBlock {
     pub preds: Vec<usize>,
     /// Blocks that come after it.
     pub succs: Vec<usize>,
+    /// The loops and branches around it.
+    pub depth: BlockDepth,
 }
 
 /// A program as the hardware executes it.
@@ -57,9 +60,20 @@ pub fn from_program(program: &Program, variants: &Variants) -> Result<MachinePro
             insts,
             preds: numbers(&data.linear_preds),
             succs: numbers(&data.linear_succs),
+            depth: depth(data),
         });
     }
     Ok(MachineProgram { gpu: program.gpu, blocks })
+}
+
+fn depth(data: &BlockData) -> BlockDepth {
+    let alone = data.linear_preds.len() == 1 && data.linear_succs.len() == 1;
+    BlockDepth {
+        loops: data.loop_depth,
+        uniform: data.uniform_depth,
+        divergent: data.divergent_depth,
+        empty: data.logical_preds.is_empty() && alone,
+    }
 }
 
 /// Forms of one, in the order of their length.
@@ -110,6 +124,9 @@ fn with_variant(program: &Program, inst: Inst, number: u16) -> Option<amdgcn::In
         let at = place(slot)?;
         if at < written {
             made.operands[at] = machine_operand(&program.gpu, &variant.slots[at], operand)?;
+            if slot.class == Class::ImageAddr && program.gpu.generation() >= Gfx::Gfx12 {
+                list_address(&mut made, at, if variant.encoding == Encoding::Vsample { 4 } else { 5 });
+            }
         }
     }
     for slot in read {
@@ -126,6 +143,19 @@ fn with_variant(program: &Program, inst: Inst, number: u16) -> Option<amdgcn::In
         }
     }
     Some(made)
+}
+
+/// Makes a list of an address in consecutive registers; what does not fit follows the last part.
+fn list_address(inst: &mut amdgcn::Inst, at: usize, most: u8) {
+    let amdgcn::Operand::Reg { reg, dwords, .. } = inst.operands[at] else { return };
+    let first = reg.index() as u8;
+    if dwords > 1 {
+        let count = dwords.min(most);
+        for (number, place) in (0..count).zip(&mut inst.list) {
+            *place = first.wrapping_add(number);
+        }
+        inst.operands[at] = amdgcn::Operand::List(count);
+    }
 }
 
 /// An operand that is left out.

@@ -9,6 +9,7 @@ mod rig;
 use rig::recorded::{Problem, Results, columns, expected, in_parallel, judge};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use unwedge_aco::cost::estimate;
 use unwedge_aco::occupancy::allocated_vgprs;
 use unwedge_aco::{Compiled, Options, compile};
 use unwedge_isa::amdgcn::{Gpu, listing};
@@ -18,9 +19,9 @@ use unwedge_testkit::data;
 use unwedge_testkit::pack::bytes;
 
 /// What is compared.
-const MEASURES: [&str; 3] = ["instructions", "code_size", "vgprs"];
+const MEASURES: [&str; 5] = ["instructions", "code_size", "vgprs", "latency", "inverse_throughput"];
 /// The most that the geometric mean of a ratio may be: less than most chips have without optimization.
-const MOST: [f64; MEASURES.len()] = [1.08, 1.08, 0.7];
+const MOST: [f64; MEASURES.len()] = [1.08, 1.08, 1.1, 1.3, 1.3];
 /// Of how many shaders one is taken without `UNWEDGE_ALL`.
 const SAMPLE: usize = 12;
 
@@ -61,8 +62,15 @@ fn measure(job: &Job) -> Result<[f64; MEASURES.len()], Problem> {
     }
     let code = &compiled.code;
     let vgprs = allocated_vgprs(&job.gpu, code.registers);
-    let own = [code.instructions, code.words.len() * 4, usize::from(vgprs)];
-    Ok(std::array::from_fn(|at| own[at] as f64 / job.baseline[at]))
+    let cost = estimate(code, &job.gpu, None);
+    let counts = [code.instructions, code.words.len() * 4, usize::from(vgprs)];
+    let cycles = [cost.latency, cost.inverse_throughput];
+    let own = counts.map(|count| count as f64).into_iter().chain(cycles.map(|cycles| cycles as f64));
+    let mut ratios = [0.0; MEASURES.len()];
+    for ((ratio, own), baseline) in ratios.iter_mut().zip(own).zip(job.baseline) {
+        *ratio = own / baseline;
+    }
+    Ok(ratios)
 }
 
 /// The assembly of compiled code.
@@ -84,11 +92,12 @@ fn code_is_compared_with_that_of_aco() {
         return;
     };
     let baseline: BTreeMap<(String, String), [f64; MEASURES.len()]> =
-        columns(&rows, ["family", "backend", "shader", MEASURES[0], MEASURES[1], MEASURES[2]])
+        columns(&rows, ["family", "backend", "shader"])
             .into_iter()
-            .filter(|[_, backend, ..]| backend == "aco")
-            .map(|[family, _, shader, a, b, c]| {
-                ((family, shader), [a, b, c].map(|cell| cell.parse().expect("a number")))
+            .zip(columns(&rows, MEASURES))
+            .filter(|([_, backend, _], _)| backend == "aco")
+            .map(|([family, _, shader], cells)| {
+                ((family, shader), cells.map(|cell| cell.parse().expect("a number")))
             })
             .collect();
     let registers: BTreeMap<(String, String), (String, String)> =
@@ -137,10 +146,10 @@ fn code_is_compared_with_that_of_aco() {
             Err((step, what)) => failures.push(format!("{chip} {shader}: {step}: {what}")),
         }
     }
-    println!("{:10} {:>7} {}", "chip", "shaders", MEASURES.map(|name| format!("{name:>13}")).concat());
+    println!("{:10} {:>7} {}", "chip", "shaders", MEASURES.map(|name| format!("{name:>19}")).concat());
     for (chip, (count, sums)) in &logs {
         let means = sums.map(|sum| (sum / *count as f64).exp());
-        println!("{chip:10} {count:>7} {}", means.map(|mean| format!("{mean:>13.3}")).concat());
+        println!("{chip:10} {count:>7} {}", means.map(|mean| format!("{mean:>19.3}")).concat());
         for ((name, mean), most) in MEASURES.iter().zip(means).zip(MOST) {
             if mean > most {
                 failures.push(format!("{chip}: {name} are {mean:.3} of those of ACO, more than {most}"));

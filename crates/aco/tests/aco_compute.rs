@@ -20,8 +20,8 @@ fn attempt(module: &[u8], options: &Options, expected: &Results) -> Result<(), P
     judge(&compiled, options, expected)
 }
 
-#[test]
-fn shaders_give_the_recorded_results() {
+/// Runs shaders on GPUs, with so many vector registers if that is given: one of `every` on one GPU, in turn, unless all are wanted.
+fn try_all(vgprs: Option<u16>, every: usize) {
     let Some(expected) = expected() else {
         eprintln!("no results under {}", data::root().display());
         return;
@@ -37,8 +37,7 @@ fn shaders_give_the_recorded_results() {
         for (at, gpu) in GPUS.iter().enumerate() {
             for wave64 in [true, false] {
                 let own = Gpu::new(gpu).expect("a GPU").with_wave64(wave64);
-                // Every eighth shader on one GPU, in turn, unless all are wanted.
-                let turn = number % 8 == 0 && number / 8 % GPUS.len() == at;
+                let turn = number % every == 0 && number / every % GPUS.len() == at;
                 if own.wave64() == wave64 && (all || turn) {
                     jobs.push((name, module, results, own));
                 }
@@ -47,7 +46,9 @@ fn shaders_give_the_recorded_results() {
     }
     assert!(!jobs.is_empty(), "a shader runs");
     let results = in_parallel(&jobs, |(name, module, results, gpu)| {
-        let (step, what) = attempt(module, &Options::new(*gpu), results).err()?;
+        let mut options = Options::new(*gpu);
+        options.limits.registers.vgprs = vgprs.unwrap_or(options.limits.registers.vgprs);
+        let (step, what) = attempt(module, &options, results).err()?;
         let wave = if gpu.wave64() { 64 } else { 32 };
         Some((format!("{name} {} wave{wave}", gpu.name()), step, what))
     });
@@ -57,4 +58,14 @@ fn shaders_give_the_recorded_results() {
     eprintln!("{} shaders on GPUs, {} failures: {reasons:?}", jobs.len(), failures.len());
     let shown: Vec<_> = failures.iter().take(40).collect();
     assert!(failures.is_empty(), "{shown:#?}");
+}
+
+#[test]
+fn shaders_give_the_recorded_results() {
+    try_all(None, 8);
+}
+
+#[test]
+fn shaders_give_the_recorded_results_with_few_registers() {
+    [24, 48, 64].into_iter().for_each(|vgprs| try_all(Some(vgprs), 24));
 }

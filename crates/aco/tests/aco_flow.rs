@@ -35,6 +35,8 @@ struct Generator<'a> {
     bits: Vec<Value>,
     /// Constructs that are open, with the counter of a loop.
     open: Vec<(Inst, Option<Value>)>,
+    /// How many of them jumps leave alone: a loop with one exit is among them.
+    closed: usize,
     output: Value,
     own: Value,
     left: usize,
@@ -59,7 +61,8 @@ impl Generator<'_> {
 
     fn compute(&mut self, region: Region) {
         let (a, b, bit) = (self.word(), self.word(), self.bit());
-        match self.rng.below(9) {
+        match self.rng.below(11) {
+            9 => self.subgroup(region, a, bit),
             0 => {
                 let value = self.alu(region, Op::ULt, &[a, b]);
                 self.bits.push(value);
@@ -97,6 +100,44 @@ impl Generator<'_> {
         }
     }
 
+    /// What the lanes compute together.
+    fn subgroup(&mut self, region: Region, a: Value, bit: Value) {
+        const REDUCED: [Op; 9] = [
+            Op::IAdd,
+            Op::IMul,
+            Op::IMin,
+            Op::IMax,
+            Op::UMin,
+            Op::UMax,
+            Op::IAnd,
+            Op::IOr,
+            Op::IXor,
+        ];
+        let reduced = REDUCED[self.rng.below(REDUCED.len())];
+        let cluster = [0, 2, 4, 8, 16, 32][self.rng.below(6)];
+        let words = Type::new(Base::B32, 4).expect("a type");
+        let mut builder = Builder::at_end(self.func, region);
+        let value = match self.rng.below(7) {
+            0 => builder.value(Op::InclusiveScan, Payload::Reduce(reduced, 0), &[a], Type::B32),
+            1 => builder.value(Op::ExclusiveScan, Payload::Reduce(reduced, 0), &[a], Type::B32),
+            2 => builder.value(Op::ReadFirst, Payload::None, &[a], Type::B32),
+            3 => {
+                let ballot = builder.value(Op::Ballot, Payload::None, &[bit], words);
+                let value = builder.extract(ballot, 0);
+                let bit = builder.alu(Op::InverseBallot, &[ballot]);
+                self.bits.push(bit);
+                value
+            }
+            4 => {
+                let bit = builder.alu(Op::Elect, &[]);
+                self.bits.push(bit);
+                return;
+            }
+            _ => builder.value(Op::Reduce, Payload::Reduce(reduced, cluster), &[a], Type::B32),
+        };
+        self.words.push(value);
+    }
+
     /// Stores a word to one of those that the invocation owns.
     fn store(&mut self, region: Region, value: Value, number: u32) {
         let output = self.output;
@@ -109,7 +150,7 @@ impl Generator<'_> {
 
     /// A jump to any construct that is open, or out of the function.
     fn jump(&mut self, region: Region) {
-        if self.open.is_empty() || self.rng.below(24) == 0 {
+        if self.open.is_empty() || self.closed == 0 && self.rng.below(24) == 0 {
             let value = self.word();
             self.store(region, value, 1);
             Builder::at_end(self.func, region).return_(&[]);
@@ -118,7 +159,7 @@ impl Generator<'_> {
         // Mostly near.
         let last = self.open.len() - 1;
         let up = self.rng.below(3).min(self.rng.below(3)) + self.rng.below(2) * self.rng.below(2);
-        let (target, counter) = self.open[last - up.min(last)];
+        let (target, counter) = self.open[last - up.min(last - self.closed)];
         let (word, bit) = (self.word(), self.bit());
         match counter {
             Some(counter) if self.rng.below(2) == 0 => {
@@ -136,6 +177,13 @@ impl Generator<'_> {
     /// Fills a region and ends it.
     fn region(&mut self, region: Region) {
         let (words, bits) = (self.words.len(), self.bits.len());
+        self.statements(region);
+        self.jump(region);
+        self.words.truncate(words);
+        self.bits.truncate(bits);
+    }
+
+    fn statements(&mut self, region: Region) {
         for _ in 0..1 + self.rng.below(4) {
             if self.left == 0 {
                 break;
@@ -152,9 +200,6 @@ impl Generator<'_> {
                 _ => self.compute(region),
             }
         }
-        self.jump(region);
-        self.words.truncate(words);
-        self.bits.truncate(bits);
     }
 
     fn construct(&mut self, region: Region, op: Op) {
@@ -185,7 +230,10 @@ impl Generator<'_> {
                 let (words, bits) = (self.words.len(), self.bits.len());
                 self.words.extend([counter, value]);
                 self.bits.push(flag);
-                self.counted(body, inst, counter);
+                match self.rng.below(3) {
+                    0 => self.single_exit(body, inst, counter),
+                    _ => self.counted(body, inst, counter),
+                }
                 self.words.truncate(words);
                 self.bits.truncate(bits);
                 inst
@@ -195,6 +243,31 @@ impl Generator<'_> {
         let [word, bit] = *self.func.results(inst) else { panic!("two results") };
         self.words.push(word);
         self.bits.push(bit);
+    }
+
+    /// The body of a loop that is left in one place, before or after what it does, and by no jump in it.
+    fn single_exit(&mut self, body: Region, inst: Inst, counter: Value) {
+        let (limit, before) = (self.word(), self.rng.below(2) == 0);
+        let closed = std::mem::replace(&mut self.closed, self.open.len());
+        if !before {
+            self.statements(body);
+        }
+        let (word, bit) = (self.word(), self.bit());
+        let mut builder = Builder::at_end(self.func, body);
+        let (one, three) = (builder.u32(1), builder.u32(3));
+        let limit = builder.alu(Op::IAnd, &[limit, three]);
+        let goes = builder.alu(Op::ULt, &[counter, limit]);
+        let (check, then, other) = builder.if_(goes, &[]);
+        Builder::at_end(self.func, then).break_(check, &[]);
+        Builder::at_end(self.func, other).break_(inst, &[word, bit]);
+        if before {
+            self.statements(body);
+        }
+        let (word, bit) = (self.word(), self.bit());
+        let mut builder = Builder::at_end(self.func, body);
+        let next = builder.alu(Op::IAdd, &[counter, one]);
+        builder.continue_(inst, &[next, word, bit]);
+        self.closed = closed;
     }
 
     /// The body of a loop: it is left when the counter reaches a limit, which may differ between lanes.
@@ -262,6 +335,7 @@ fn random_shader(rng: &mut Rng) -> Shader {
         words: vec![zero, seven, group, local, same, differs],
         bits: bits.to_vec(),
         open: Vec::new(),
+        closed: 0,
         output: handles[1],
         own,
         left: 60,
@@ -295,12 +369,13 @@ fn words(rng: &mut Rng) -> Vec<u8> {
 const OUTPUT_BYTES: usize = (INVOCATIONS * GROUPS * OWN * 4) as usize;
 
 /// What the interpreter leaves.
-fn interpreted(shader: &Shader, input: &[u8]) -> Vec<u8> {
+fn interpreted(shader: &Shader, input: &[u8], wave64: bool) -> Vec<u8> {
     let mut bindings = Bindings::default();
     let point = |binding| BindingPoint { set: 0, binding, index: 0 };
     bindings.bind(point(0), input.to_vec());
     let memory = bindings.bind(point(1), vec![0; OUTPUT_BYTES]);
-    let options = interp::Options { robust: true, ..interp::Options::default() };
+    let subgroup_size = if wave64 { 64 } else { 32 };
+    let options = interp::Options { robust: true, subgroup_size, ..interp::Options::default() };
     let dispatch = interp::Dispatch::new([GROUPS, 1, 1]);
     let report = run_compute(shader, dispatch, &mut bindings, &mut MemoryImages::default(), &options);
     let report = report.unwrap_or_else(|e| panic!("{e}\n{}", print(shader)));
@@ -354,9 +429,9 @@ fn random_flow_does_what_the_interpreter_does() {
         let shader = random_shader(&mut rng);
         validate(&shader).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{}", print(&shader)));
         let input = words(&mut rng);
-        let expected = interpreted(&shader, &input);
         let wave64 = (seed as usize / GPUS.len()).is_multiple_of(2);
         let gpu = Gpu::new(GPUS[seed as usize % GPUS.len()]).expect("a GPU").with_wave64(wave64);
+        let expected = interpreted(&shader, &input, gpu.wave64());
         let label = format!("seed {seed} {} wave{}", gpu.name(), if gpu.wave64() { 64 } else { 32 });
         match executed(&shader, &input, gpu, seed) {
             Ok(found) if found == expected => {}
@@ -426,9 +501,9 @@ fn compare(text: &str) {
     parse(text, &mut shader).unwrap_or_else(|error| panic!("{error}\n{text}"));
     validate(&shader).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let input = words(&mut Rng::new(1));
-    let expected = interpreted(&shader, &input);
     for name in GPUS {
         for wave64 in [true, false] {
+            let expected = interpreted(&shader, &input, wave64);
             let gpu = Gpu::new(name).expect("a GPU").with_wave64(wave64);
             let found =
                 executed(&shader, &input, gpu, 1).unwrap_or_else(|error| panic!("{name}: {error}\n{text}"));

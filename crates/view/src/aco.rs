@@ -6,7 +6,7 @@ use std::fmt;
 use unwedge_aco::ir::text;
 use unwedge_aco::{BackPhase, CompileError, Compiled, FRONT_PHASES, Limits, Masked};
 pub use unwedge_aco::{Options, UnknownOption};
-use unwedge_aco::{finish_watched, front, object, occupancy};
+use unwedge_aco::{cost, finish_watched, front, object, occupancy};
 use unwedge_capture::elf::Loader;
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_shader::ir::Shader;
@@ -86,7 +86,10 @@ impl fmt::Display for CompileView {
         writeln!(f, "vector registers: {}", registers.vgprs)?;
         writeln!(f, "LDS: {} bytes", code.lds_bytes)?;
         writeln!(f, "scratch: {} bytes per lane", code.scratch_bytes)?;
-        writeln!(f, "waves per SIMD: {}", occupancy::waves(&self.gpu, registers))
+        writeln!(f, "waves per SIMD: {}", occupancy::waves(&self.gpu, registers))?;
+        let cost = cost::estimate(code, &self.gpu, Some(self.invocations));
+        writeln!(f, "estimated latency: {} cycles", cost.latency)?;
+        writeln!(f, "estimated inverse throughput: {} cycles per 64 lanes", cost.inverse_throughput)
     }
 }
 

@@ -172,7 +172,8 @@ impl Allocator<'_> {
 
     /// Moves operands out of `scc` that an instruction of the hardware cannot read there.
     fn readable(&mut self, work: &mut Work) -> Result<(), FinishError> {
-        if !matches!(self.program.op(work.inst), Op::Hw(_)) {
+        let spills = self.program.op(work.inst).is(Pseudo::Spill);
+        if !spills && !matches!(self.program.op(work.inst), Op::Hw(_)) {
             return Ok(());
         }
         for at in 0..work.operands.len() {

@@ -7,6 +7,8 @@ mod barrier;
 mod branch;
 mod copies;
 mod parts;
+mod reduce;
+mod spill;
 
 use crate::error::FinishError;
 use crate::ir::shape::Variants;
@@ -123,15 +125,13 @@ impl Emitter<'_> {
             Pseudo::AsUniform => self.as_uniform(),
             Pseudo::Extract => self.extract(),
             Pseudo::Insert => self.insert(),
+            Pseudo::Spill => self.spill(),
+            Pseudo::Reload => self.reload(),
             Pseudo::Barrier => self.barrier(),
             Pseudo::Branch | Pseudo::BranchZ | Pseudo::BranchNz => self.branch(block, pseudo),
             Pseudo::Phi | Pseudo::LinearPhi | Pseudo::MaskPhi => Err(self.not_done("a phi is left")),
-            Pseudo::Reduce
-            | Pseudo::InclusiveScan
-            | Pseudo::ExclusiveScan
-            | Pseudo::Permute
-            | Pseudo::Spill
-            | Pseudo::Reload
+            Pseudo::Reduce | Pseudo::InclusiveScan => self.reduce(pseudo == Pseudo::InclusiveScan),
+            Pseudo::Permute
             | Pseudo::ConstantAddress
             | Pseudo::DemoteToHelper
             | Pseudo::DiscardIf

@@ -68,12 +68,11 @@ pseudo! {
     BranchZ "p_cbranch_z";
     /// Goes to the second linear successor where the operand is not zero, else to the first.
     BranchNz "p_cbranch_nz";
-    /// An operation over lanes, of [`Payload::Reduce`]: the value, then registers that it needs.
+    /// An operation over lanes, of [`Payload::Reduce`]: the value, then two linear vector registers unless all lanes of the wave are active. It
+    /// defines the result, then registers that it needs: two vector registers, or with linear ones a lane mask; a scalar register; `scc`.
     Reduce "p_reduce";
     /// The same over lanes up to this one.
     InclusiveScan "p_inclusive_scan";
-    /// The same over lanes before this one.
-    ExclusiveScan "p_exclusive_scan";
     /// The value of the lane with a number, for every lane: number, value, then registers that it needs.
     Permute "p_bpermute";
     /// A linear vector register that can be used from here on. Its contents are undefined.

@@ -108,9 +108,9 @@ pub struct BlockData {
     pub top_level: bool,
     /// How many loops are around it.
     pub loop_depth: u16,
-    /// How many divergent `if`s are around it, in the innermost loop.
+    /// How many divergent `if`s are around it.
     pub divergent_depth: u16,
-    /// How many uniform `if`s are around it, in the innermost loop.
+    /// How many uniform `if`s are around it.
     pub uniform_depth: u16,
 }
 
@@ -121,6 +121,15 @@ pub struct RegCounts {
     pub sgprs: u16,
     /// Vector registers.
     pub vgprs: u16,
+}
+
+/// Where a program finds scratch memory when it starts, up to gfx10.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ScratchArgs {
+    /// The first two words of the descriptor, or all four.
+    pub descriptor: Option<Temp>,
+    /// The offset of the wave.
+    pub offset: Option<Temp>,
 }
 
 /// A program.
@@ -136,6 +145,8 @@ pub struct Program {
     pub constructs: PrimaryMap<Construct, ConstructData>,
     /// Bytes of scratch of a lane.
     pub scratch_bytes: u32,
+    /// Where scratch is.
+    pub scratch: ScratchArgs,
     /// Bytes of LDS of a workgroup.
     pub lds_bytes: u32,
     temps: PrimaryMap<Temp, RegClass>,
@@ -153,6 +164,7 @@ impl Program {
             blocks: PrimaryMap::default(),
             constructs: PrimaryMap::default(),
             scratch_bytes: 0,
+            scratch: ScratchArgs::default(),
             lds_bytes: 0,
             temps: PrimaryMap::default(),
             insts: PrimaryMap::default(),

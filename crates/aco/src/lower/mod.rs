@@ -1,25 +1,36 @@
 //! Lowering of the shader: takes any valid shader; leaves it in operations that instruction selection has, as far as possible. All passes are those of
 //! the shader IR.
 
+mod graphics;
+
 use crate::compile::Options;
 use unwedge_isa::amdgcn::Gfx;
-use unwedge_shader::ir::Shader;
+use unwedge_shader::ir::{Shader, Stage};
 use unwedge_shader::passes::{
-    self, DivisionOptions, Int64Options, NarrowOptions, SubgroupOptions, lower_division, lower_int64,
-    lower_narrow, lower_subgroups,
+    self, DivisionOptions, Int64Options, NarrowOptions, Reductions, SubgroupOptions, TextureOptions, lower_division, lower_int64,
+    lower_narrow, lower_subgroups, lower_texel_offsets, lower_textures,
 };
 
 /// Lowers a shader for a GPU.
 pub fn lower(shader: &mut Shader, options: &Options) {
     let shuffles = options.gpu.generation() >= Gfx::Gfx8;
-    passes::standard(shader);
-    let mut changed = scalarize(shader);
+    let compute = shader.info.stage == Stage::Compute;
+    if compute {
+        passes::standard(shader);
+    } else {
+        graphics::lower_interface(shader, options.gpu.generation());
+    }
+    let mut changed = lower_textures(shader, &TextureOptions { sizes: false, ..TextureOptions::ALL });
+    changed |= lower_texel_offsets(shader);
+    changed |= scalarize(shader);
     changed |= lower_subgroups(
         shader,
         &SubgroupOptions {
-            quads: shuffles,
+            quads: shuffles && compute,
             relative: shuffles,
             first: false,
+            inverse: false,
+            reductions: Reductions::Ordered { scans: shuffles },
             words: if options.gpu.wave64() { 2 } else { 1 },
             ..SubgroupOptions::ALL
         },

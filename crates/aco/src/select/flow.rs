@@ -10,6 +10,7 @@ use crate::ir::{
     Block, Construct, ConstructData, ConstructKind, Definition, Inst as ProgramInst, Jump, NewInst, Operand,
     Pseudo, RegClass, Role,
 };
+use crate::stages::HardwareStage;
 use unwedge_isa::amdgcn::Opcode;
 use unwedge_shader::ir::{Base, Inst, Op, Payload, Region, Value};
 
@@ -46,7 +47,21 @@ impl Selector<'_> {
     pub(super) fn function(&mut self) -> Selected<()> {
         let root_divergent = self.shape.root_divergent;
         self.open(None, ConstructKind::Block, root_divergent, false);
-        self.region(self.func.body())?;
+        match self.interface.hardware {
+            Some(HardwareStage::Ngg) => {
+                self.start_primitives()?;
+                let lanes = self.vertex_lanes();
+                self.outer = 1;
+                self.only_lanes(lanes, |selector| selector.region(selector.func.body()))?;
+                self.outer = 0;
+                self.fall_out(0);
+            }
+            Some(HardwareStage::Ps) => {
+                self.start_pixels();
+                self.region(self.func.body())?;
+            }
+            _ => self.region(self.func.body())?,
+        }
         let Some(frame) = self.frames.pop() else { return Ok(()) };
         if frame.merge.linear.is_empty() {
             return Ok(());
@@ -98,7 +113,10 @@ impl Selector<'_> {
                 }
                 (Op::Loop | Op::Block, Payload::Body(body)) => self.select_block(inst, body)?,
                 (Op::Break | Op::Continue, Payload::Target(target)) => self.jump(inst, Some(target))?,
-                (Op::Return | Op::Terminate, _) => self.jump(inst, None)?,
+                (Op::Return | Op::Terminate, _) => {
+                    self.export_outputs()?;
+                    self.jump(inst, None)?;
+                }
                 (Op::Unreachable, _) => self.unreachable(),
                 (Op::Call, _) => return Err(CompileError::Functions(self.shader.functions().len())),
                 _ => self.inst(inst)?,
@@ -147,17 +165,17 @@ impl Selector<'_> {
     fn new_block(&mut self, role: Role, construct: Option<Construct>) -> Block {
         let block = self.program.add_block();
         let mut loops = 0;
-        let (mut divergent, mut uniform) = (0, 0);
+        let (mut divergent, mut uniform) = (0u16, 0u16);
         for frame in &self.frames {
-            if frame.has_latch {
-                loops += 1;
-                (divergent, uniform) = (0, 0);
-            } else if frame.divergent {
-                divergent += 1;
-            } else {
-                uniform += 1;
+            match self.program.constructs[frame.construct].kind {
+                ConstructKind::Loop => loops += 1,
+                ConstructKind::If if frame.divergent => divergent += 1,
+                ConstructKind::If => uniform += 1,
+                ConstructKind::Block => {}
             }
         }
+        // The wave is between the arms.
+        divergent = u16::saturating_sub(divergent, u16::from(role == Role::Invert));
         let top_level = self.frames.iter().all(|frame| !frame.divergent);
         let data = &mut self.program.blocks[block];
         (data.role, data.construct, data.top_level) = (role, construct, top_level);
@@ -198,7 +216,9 @@ impl Selector<'_> {
                 values.extend_from_slice(self.value(arg));
             }
         }
-        let stop = self.shape.stop(inst).map(|depth| depth as usize);
+        let stop = self.shape.stop(inst).map(|depth| depth as usize + self.outer);
+        // Lanes without a vertex wait for those that have one.
+        let stop = stop.or_else(|| self.frames[depth].inverts.then_some(depth));
         let Some(mut block) = self.block else { return Ok(()) };
         if stop.is_some() && self.program.blocks[block].role != Role::Plain {
             let own = self.new_block(Role::Plain, None);
@@ -267,6 +287,96 @@ impl Selector<'_> {
         }
     }
 
+    /// How many constructs of the shader are around what is selected.
+    pub(super) fn frames_around(&self) -> usize {
+        self.frames.len().saturating_sub(1 + self.outer)
+    }
+
+    /// All lanes of a block go on after a construct.
+    fn fall_out(&mut self, depth: usize) {
+        let Some(block) = self.block else { return };
+        self.end(Pseudo::Branch, &[]);
+        let frame = &mut self.frames[depth];
+        frame.merge.logical.push((block, Vec::new()));
+        let (parts, construct) = (frame.divergent && frame.inst.is_none() && depth > 0, frame.construct);
+        if parts {
+            let data = &mut self.program.blocks[block];
+            (data.jump, data.construct) = (Jump::Break(construct), Some(construct));
+        }
+        self.wait_at(depth, block);
+    }
+
+    /// What only the wave does, if a bit is set.
+    pub(super) fn only_if(&mut self, bit: Operand, then: impl FnOnce(&mut Self)) {
+        let Some(before) = self.block else { return };
+        self.end(Pseudo::BranchZ, &[bit]);
+        let first = self.new_block(Role::Plain, None);
+        self.program.link(before, first);
+        self.enter(first, true);
+        then(self);
+        let Some(last) = self.block else { return };
+        self.end(Pseudo::Branch, &[]);
+        let after = self.new_block(Role::Plain, None);
+        self.program.link(last, after);
+        self.program.link(before, after);
+        self.enter(after, true);
+    }
+
+    /// What only some lanes do. They meet the others after it.
+    pub(super) fn only_lanes(
+        &mut self,
+        lanes: Operand,
+        then: impl FnOnce(&mut Self) -> Selected<()>,
+    ) -> Selected<()> {
+        let Some(mut before) = self.block else { return Ok(()) };
+        if self.program.blocks[before].role != Role::Plain {
+            let own = self.new_block(Role::Plain, None);
+            self.program.link(before, own);
+            self.end(Pseudo::Branch, &[]);
+            self.enter(own, true);
+            before = own;
+        }
+        let construct = self.open(None, ConstructKind::If, true, false);
+        self.end(Pseudo::BranchZ, &[lanes]);
+        let first = self.new_block(Role::Plain, None);
+        self.program.link(before, first);
+        self.program.constructs[construct].head = Some(first);
+        let depth = self.frames.len() - 1;
+        let data = &mut self.program.blocks[before];
+        (data.role, data.construct) = (Role::Branch, Some(construct));
+        self.frames[depth].inverts = true;
+        self.frames[depth].invert.push(before);
+        self.enter(first, true);
+        then(self)?;
+        self.fall_out(depth);
+        let second = self.invert(depth, construct, before);
+        self.enter(second, true);
+        self.fall_out(depth);
+        let Some(frame) = self.frames.pop() else { return Ok(()) };
+        let block = self.arrive(&frame.merge, Role::Merge, Some(construct));
+        self.program.constructs[construct].merge = Some(block);
+        self.enter(block, true);
+        Ok(())
+    }
+
+    /// The block between the arms of a divergent `if`, and the first one of the second arm.
+    fn invert(&mut self, depth: usize, construct: Construct, before: Block) -> Block {
+        let waiting = std::mem::take(&mut self.frames[depth].invert);
+        self.frames[depth].inverts = false;
+        let invert = self.new_block(Role::Invert, Some(construct));
+        for from in waiting {
+            self.program.link_linear(from, invert);
+        }
+        self.enter(invert, false);
+        let exec = self.exec();
+        self.end(Pseudo::BranchZ, &[exec]);
+        let second = self.new_block(Role::Plain, None);
+        self.program.link_linear(invert, second);
+        self.program.link_logical(before, second);
+        self.frames[depth].merge.linear.push(invert);
+        second
+    }
+
     fn select_if(&mut self, inst: Inst, then: Region, other: Region) -> Selected<()> {
         let condition = self.func.args(inst)[0];
         let divergent = self.shape.construct(inst).divergent;
@@ -295,20 +405,7 @@ impl Selector<'_> {
         self.enter(first, true);
         self.region(then)?;
         let second = if parts {
-            let waiting = std::mem::take(&mut self.frames[depth].invert);
-            self.frames[depth].inverts = false;
-            let invert = self.new_block(Role::Invert, Some(construct));
-            for from in waiting {
-                self.program.link_linear(from, invert);
-            }
-            self.enter(invert, false);
-            let exec = self.exec();
-            self.end(Pseudo::BranchZ, &[exec]);
-            let second = self.new_block(Role::Plain, None);
-            self.program.link_linear(invert, second);
-            self.program.link_logical(before, second);
-            self.frames[depth].merge.linear.push(invert);
-            second
+            self.invert(depth, construct, before)
         } else {
             let second = self.new_block(Role::Plain, None);
             self.program.link(before, second);

@@ -20,6 +20,25 @@ const DEVICE_SCOPE: i32 = 2;
 /// `m0`, which limits addresses in LDS up to gfx8.
 const LDS_LIMIT: Operand = Operand::reg(PhysReg::M0, RegClass::S1);
 
+/// The instruction for an atomic operation on 32 bits of a buffer.
+pub(super) fn buffer_atomic(op: AtomicOp, compares: bool) -> Option<Opcode> {
+    use AtomicOp as A;
+    use Opcode as O;
+    Some(match op {
+        _ if compares => O::buffer_atomic_cmpswap,
+        A::Add => O::buffer_atomic_add,
+        A::IMin => O::buffer_atomic_smin,
+        A::IMax => O::buffer_atomic_smax,
+        A::UMin => O::buffer_atomic_umin,
+        A::UMax => O::buffer_atomic_umax,
+        A::And => O::buffer_atomic_and,
+        A::Or => O::buffer_atomic_or,
+        A::Xor => O::buffer_atomic_xor,
+        A::Exchange => O::buffer_atomic_swap,
+        A::FAdd | A::FMin | A::FMax => return None,
+    })
+}
+
 impl Selector<'_> {
     /// An offset for a scalar load: a constant that fits, or a register.
     pub(super) fn smem_offset(&mut self, offset: Operand) -> Operand {
@@ -135,8 +154,13 @@ impl Selector<'_> {
 
     /// The cache modifiers of an access: one that other waves see bypasses the caches that they do not share.
     fn cache_mods(&self, mem: &MemAccess, load: bool) -> Mods {
+        self.access_mods(mem.access, load)
+    }
+
+    /// The same, by how memory is accessed.
+    pub(super) fn access_mods(&self, access: Access, load: bool) -> Mods {
         let mut mods = Mods::default();
-        if mem.access.any(Access::COHERENT.or(Access::VOLATILE).or(Access::ATOMIC)) {
+        if access.any(Access::COHERENT.or(Access::VOLATILE).or(Access::ATOMIC)) {
             if self.gfx >= Gfx::Gfx12 {
                 mods.set(Mod::Scope, DEVICE_SCOPE);
             } else {
@@ -308,7 +332,7 @@ impl Selector<'_> {
     }
 
     /// Words as one value in vector registers.
-    fn vector_data(&mut self, words: &[Operand]) -> Operand {
+    pub(super) fn vector_data(&mut self, words: &[Operand]) -> Operand {
         let class = RegClass::vgpr(words.len() as u8);
         match words {
             [word] => {
@@ -437,22 +461,8 @@ impl Selector<'_> {
         address: &[Operand; 3],
         offset: u64,
     ) -> Selected<Operand> {
-        use AtomicOp as A;
-        use Opcode as O;
-        let opcode = match (op, compared) {
-            (_, Some(_)) => O::buffer_atomic_cmpswap,
-            (A::Add, _) => O::buffer_atomic_add,
-            (A::IMin, _) => O::buffer_atomic_smin,
-            (A::IMax, _) => O::buffer_atomic_smax,
-            (A::UMin, _) => O::buffer_atomic_umin,
-            (A::UMax, _) => O::buffer_atomic_umax,
-            (A::And, _) => O::buffer_atomic_and,
-            (A::Or, _) => O::buffer_atomic_or,
-            (A::Xor, _) => O::buffer_atomic_xor,
-            (A::Exchange, _) => O::buffer_atomic_swap,
-            (A::FAdd | A::FMin | A::FMax, _) => {
-                return Err(self.unsupported(inst, Some("atomic operations on floats in buffers")));
-            }
+        let Some(opcode) = buffer_atomic(op, compared.is_some()) else {
+            return Err(self.unsupported(inst, Some("atomic operations on floats in buffers")));
         };
         let (data, class) = match compared {
             Some(compared) => {

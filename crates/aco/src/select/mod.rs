@@ -12,15 +12,17 @@ mod banks;
 mod emit;
 mod float;
 mod flow;
+mod image;
+mod graphics;
 mod memory;
 mod shape;
 mod subgroup;
 mod system;
 
-use crate::abi::{Args, Argument, lanes_read};
+use crate::abi::{is_image, Args, Argument, Interface, lanes_read};
 use crate::compile::{CompileError, Options};
 use crate::ir::shape::Variants;
-use crate::ir::{Block, Definition, NewInst, Operand, Program, Pseudo, RegClass, Temp};
+use crate::ir::{Block, Definition, NewInst, Operand, Program, Pseudo, RegClass, ScratchArgs, Temp};
 use banks::Banks;
 use flow::Frame;
 use shape::Shape;
@@ -39,7 +41,7 @@ pub(crate) fn select(shader: &Shader, options: &Options) -> Result<(Program, Arg
     if shader.functions().len() != 1 {
         return Err(CompileError::Functions(shader.functions().len()));
     }
-    let args = Args::compute(shader, &options.gpu)?;
+    let args = Args::of(shader, options)?;
     let func = shader.entry();
     let divergence = Divergence::of(func, Scope::Subgroup);
     let shape = Shape::of(func, &divergence);
@@ -55,6 +57,9 @@ pub(crate) fn select(shader: &Shader, options: &Options) -> Result<(Program, Arg
         variants: Variants::of(&options.gpu),
         program,
         args: HashMap::new(),
+        interface: args.interface.clone(),
+        outputs: graphics::OutputValues::new(),
+        outer: 0,
         divergence,
         shape,
         banks,
@@ -67,7 +72,9 @@ pub(crate) fn select(shader: &Shader, options: &Options) -> Result<(Program, Arg
         latches: Vec::new(),
         loc: None,
         exact: false,
+        linear: None,
     };
+    selector.plain_handles()?;
     selector.start(&args);
     selector.function()?;
     Ok((selector.program, args))
@@ -88,6 +95,12 @@ struct Selector<'a> {
     variants: Variants,
     program: Program,
     args: HashMap<Argument, Temp>,
+    /// How inputs and outputs of a graphics stage are numbered.
+    interface: Interface,
+    /// What a graphics stage exports at its end.
+    outputs: graphics::OutputValues,
+    /// Constructs around those of the shader.
+    outer: usize,
     divergence: Divergence,
     shape: Shape,
     banks: Banks,
@@ -104,6 +117,8 @@ struct Selector<'a> {
     latches: Vec<(Block, Block, bool)>,
     loc: Option<Loc>,
     exact: bool,
+    /// Linear vector registers that operations over lanes share, once one needs them.
+    linear: Option<[Temp; 2]>,
 }
 
 type Selected<T> = Result<T, CompileError>;
@@ -124,12 +139,36 @@ impl Selector<'_> {
             self.args.insert(location.argument, temp);
             definitions.push(Definition::fixed(temp, class, location.reg));
         }
+        self.program.scratch = ScratchArgs {
+            descriptor: self.args.get(&Argument::RingOffsets).copied(),
+            offset: self.args.get(&Argument::ScratchOffset).copied(),
+        };
         self.add(&NewInst::pseudo(Pseudo::StartProgram, &definitions, &[]));
         self.pseudo(Pseudo::LogicalStart, &[], &[]);
         if self.gfx <= Gfx::Gfx8 && self.program.lds_bytes > 0 {
             let m0 = Definition::reg(crate::ir::PhysReg::M0, RegClass::S1);
             self.pseudo(Pseudo::ParallelCopy, &[m0], &[Operand::c32(u32::MAX)]);
         }
+    }
+
+    /// Handles that are chosen or passed on are those of buffers: others have other sizes.
+    fn plain_handles(&self) -> Selected<()> {
+        let resources = self.shader.resources.values();
+        if resources.into_iter().all(|data| !is_image(data.class)) {
+            return Ok(());
+        }
+        let func = self.func;
+        let is_handle = |value: &Value| func.ty(*value).base == Base::Handle;
+        for inst in func.walk() {
+            let params = match func.payload(inst) {
+                Payload::Body(body) => func.params(body),
+                _ => &[],
+            };
+            if func.op(inst) != Op::Descriptor && func.results(inst).iter().chain(params).any(is_handle) {
+                return Err(self.unsupported(inst, Some("of descriptors of images")));
+            }
+        }
+        Ok(())
     }
 
     /// The class of a lane of a value.
@@ -181,6 +220,9 @@ impl Selector<'_> {
         self.loc = func.loc(inst);
         self.exact = func.exact(inst);
         let results = func.results(inst);
+        if let Some(selected) = self.graphics(inst) {
+            return selected;
+        }
         match (op, func.payload(inst)) {
             (Op::Const, Payload::Const(bits)) => {
                 let operand = match func.ty(results[0]).base {
@@ -232,6 +274,7 @@ impl Selector<'_> {
                 self.add(&new);
                 Ok(())
             }
+            (_, Payload::Image(_) | Payload::ImageAtomic(..)) => self.image(inst),
             _ if op.has(unwedge_shader::ir::Traits::CONVERGENT) => self.subgroup(inst),
             _ if op.has(unwedge_shader::ir::Traits::ELEMENTWISE) => self.alu(inst),
             _ => Err(self.unsupported(inst, None)),

@@ -1,10 +1,10 @@
 //! Subgroup operations that the lowering leaves: ballots, broadcasts and shuffles of words.
 
 use super::{Selected, Selector};
-use crate::ir::{Operand, RegClass};
+use crate::ir::{Definition, NewInst, Operand, Payload, PhysReg, Pseudo, RegClass, Temp};
 use unwedge_isa::amdgcn::Opcode;
 use unwedge_isa::amdgcn::model::Gfx;
-use unwedge_shader::ir::{Base, Inst, Op};
+use unwedge_shader::ir::{self as shader_ir, Base, Inst, Op, Value};
 
 impl Selector<'_> {
     /// Selects a subgroup operation.
@@ -18,10 +18,20 @@ impl Selector<'_> {
                 let class = self.program.lane_mask();
                 let exec = self.exec();
                 let opcode = self.sized(Opcode::s_and_b32, Opcode::s_and_b64);
-                let active = self.salu(opcode, class, &[mask, exec]);
+                let active = if self.all_active() && mask.as_temp().is_some() {
+                    mask
+                } else {
+                    self.salu(opcode, class, &[mask, exec])
+                };
                 let mut words = self.split(active, 1);
                 words.resize(4, Operand::c32(0));
                 words
+            }
+            Op::InverseBallot => vec![self.inverse_ballot(args[0])],
+            Op::Reduce | Op::InclusiveScan | Op::ExclusiveScan => vec![self.reduce(inst)?],
+            Op::Elect if self.all_active() => {
+                let class = self.program.lane_mask();
+                vec![self.copy(class, Operand::constant(1, class))]
             }
             // The mask of the lowest active lane.
             Op::Elect => {
@@ -64,5 +74,106 @@ impl Selector<'_> {
         };
         self.define(result, &lanes);
         Ok(())
+    }
+
+    /// Whether all lanes of the wave execute the block.
+    pub(super) fn all_active(&self) -> bool {
+        let wave = if self.program.gpu.wave64() { 64 } else { 32 };
+        let whole = self.shader.info.stage == shader_ir::Stage::Compute
+            && self.shader.info.invocations().is_multiple_of(wave);
+        let together = self.block.is_some_and(|block| self.program.blocks[block].top_level);
+        whole && together && !self.shape.root_divergent
+    }
+
+    /// The lanes whose bits are set in the words of a ballot.
+    fn inverse_ballot(&mut self, ballot: Value) -> Operand {
+        use Opcode as O;
+        let class = self.program.lane_mask();
+        let words = self.value(ballot).to_vec();
+        let own = &words[..usize::from(class.dwords()).min(words.len())];
+        if !own.iter().any(|word| word.class.is_vgpr() && word.as_const().is_none()) {
+            let bits = own.iter().rev().try_fold(0u64, |bits, word| Some(bits << 32 | word.as_const()?));
+            return match bits {
+                Some(bits) if bits <= 64 => self.copy(class, Operand::constant(bits, class)),
+                _ => self.create(class, own),
+            };
+        }
+        let v1 = RegClass::V1;
+        let lane = self.lane();
+        let word = match own {
+            [low, high] => {
+                let upper = self.valu_compare(O::v_cmp_lt_u32, &[Operand::c32(31), lane]);
+                self.choose(upper, *high, *low)
+            }
+            _ => own[0],
+        };
+        // Shifts take their number modulo 32.
+        let shifted = self.valu(O::v_lshrrev_b32, v1, &[lane, word]);
+        let bit = self.valu(O::v_and_b32, v1, &[Operand::c32(1), shifted]);
+        self.valu_compare(O::v_cmp_lg_u32, &[Operand::c32(0), bit])
+    }
+
+    /// The linear vector registers that reductions of all lanes compute in; there is one pair for the program.
+    fn linear_pair(&mut self) -> [Operand; 2] {
+        let class = RegClass::linear_vgpr(1);
+        let temps = match self.linear {
+            Some(temps) => temps,
+            None => {
+                let temps: [Temp; 2] = std::array::from_fn(|_| self.program.make_temp(class));
+                if let Some(first) = self.program.blocks.keys().next() {
+                    let definitions = temps.map(|temp| Definition::temp(temp, class));
+                    let new = NewInst::pseudo(Pseudo::StartLinearVgpr, &definitions, &[]);
+                    self.program.insert(first, 1, &new);
+                }
+                self.linear = Some(temps);
+                temps
+            }
+        };
+        temps.map(|temp| Operand::temp(temp, class))
+    }
+
+    /// A reduction or scan of integers of 32 bits.
+    fn reduce(&mut self, inst: Inst) -> Selected<Operand> {
+        let func = self.func;
+        let (op, result) = (func.op(inst), func.result(inst));
+        let shader_ir::Payload::Reduce(reduced, cluster) = func.payload(inst) else {
+            return Err(self.unsupported(inst, None));
+        };
+        let wave = if self.program.gpu.wave64() { 64 } else { 32 };
+        let cluster = if cluster >= wave { 0 } else { cluster };
+        let value = self.scalar(func.args(inst)[0]);
+        if op == Op::Reduce && cluster == 1 {
+            return Ok(value);
+        }
+        let value = Operand { late_kill: true, ..self.in_vgpr(value) };
+        let value = if value.is_undef() { self.copy(RegClass::V1, Operand::c32(0)) } else { value };
+        let class = if op == Op::Reduce && cluster == 0 { RegClass::S1 } else { RegClass::V1 };
+        let temp = self.program.make_temp(class);
+        let mut definitions = vec![Definition::temp(temp, class)];
+        let mut operands = vec![value];
+        let mut scratch = |selector: &mut Self, class| {
+            definitions.push(Definition::temp(selector.program.make_temp(class), class));
+        };
+        if self.all_active() {
+            scratch(self, RegClass::V1);
+            scratch(self, RegClass::V1);
+        } else {
+            operands.extend(self.linear_pair());
+            scratch(self, self.program.lane_mask());
+        }
+        scratch(self, RegClass::S1);
+        definitions.push(Definition::reg(PhysReg::SCC, RegClass::S1));
+        let pseudo = if op == Op::Reduce { Pseudo::Reduce } else { Pseudo::InclusiveScan };
+        let mut new = NewInst::pseudo(pseudo, &definitions, &operands);
+        new.payload = Payload::Reduce(reduced, 32, cluster);
+        self.add(&new);
+        let whole = Operand::temp(temp, class);
+        Ok(match (op, reduced) {
+            // Without the lane itself.
+            (Op::ExclusiveScan, Op::IXor) => self.valu(Opcode::v_xor_b32, class, &[whole, operands[0]]),
+            (Op::ExclusiveScan, _) => self.vector_sub(whole, operands[0]),
+            _ if self.banks.is_vector(result) => whole,
+            _ => self.in_scalar(whole),
+        })
     }
 }

@@ -1,18 +1,18 @@
 //! System values and descriptors: what comes from the arguments of the program.
 
 use super::{Selected, Selector};
-use crate::abi::Argument;
+use crate::abi::{Argument, descriptor_bytes, descriptor_offset, is_image};
 use crate::compile::CompileError;
 use crate::ir::{Operand, PhysReg, Pseudo, RegClass};
 use unwedge_isa::amdgcn::model::Gfx;
 use unwedge_isa::amdgcn::{Opcode, Reg};
-use unwedge_shader::ir::{Inst, Resource, ResourceClass, SystemValue};
+use unwedge_shader::ir::{Inst, Resource, ResourceClass, Stage, SystemValue};
 
 /// `ttmp9` has the workgroup along x from gfx12 on, `ttmp7` the other two, of 16 bits each.
 const GROUP_X: PhysReg = PhysReg::of(Reg(Reg::TTMP0.0 + 9));
 const GROUP_YZ: PhysReg = PhysReg::of(Reg(Reg::TTMP0.0 + 7));
-/// Bytes of the descriptor of a buffer.
-const BUFFER_DESCRIPTOR: u32 = 16;
+/// Bytes from the descriptor of an image to that of its sampler.
+const SAMPLER_AFTER_IMAGE: u32 = 64;
 
 impl Selector<'_> {
     fn argument(&self, argument: Argument, class: RegClass) -> Operand {
@@ -67,7 +67,7 @@ impl Selector<'_> {
     }
 
     /// The number of the lane in its wave.
-    fn lane(&mut self) -> Operand {
+    pub(super) fn lane(&mut self) -> Operand {
         let all = Operand::c32(u32::MAX);
         let low = self.valu(Opcode::v_mbcnt_lo_u32_b32, RegClass::V1, &[all, Operand::c32(0)]);
         if !self.program.gpu.wave64() {
@@ -76,7 +76,7 @@ impl Selector<'_> {
         self.valu(Opcode::v_mbcnt_hi_u32_b32, RegClass::V1, &[all, low])
     }
 
-    fn wave_size(&self) -> u32 {
+    pub(super) fn wave_size(&self) -> u32 {
         if self.program.gpu.wave64() { 64 } else { 32 }
     }
 
@@ -128,28 +128,65 @@ impl Selector<'_> {
                 };
                 vec![self.in_scalar(number)]
             }
-            _ => return Err(CompileError::SystemValue(value)),
+            _ => match self.shader.info.stage {
+                Stage::Vertex => match self.vertex_value(value) {
+                    Some(lane) => vec![lane],
+                    None => return Err(CompileError::SystemValue(value)),
+                },
+                Stage::Fragment => match self.pixel_value(inst, value) {
+                    Some(lanes) => lanes?,
+                    None => return Err(CompileError::SystemValue(value)),
+                },
+                _ => return Err(CompileError::SystemValue(value)),
+            },
         };
         self.define(result, &lanes);
         Ok(())
     }
 
-    /// The descriptor of a buffer: four words of its set.
+    /// The descriptors of a resource: words of its set.
     pub(super) fn descriptor(&mut self, inst: Inst, resource: Resource) -> Selected<()> {
         let data = &self.shader.resources[resource];
         let (set, binding) = (data.set, data.binding);
         let missing = CompileError::Descriptor { set, binding };
-        if !matches!(data.class, ResourceClass::UniformBuffer | ResourceClass::StorageBuffer)
-            || data.count != 1
-        {
-            return Err(missing);
-        }
         let Some(low) = self.find_argument(Argument::DescriptorSet(set)) else { return Err(missing) };
-        let Some(offset) = binding.checked_mul(BUFFER_DESCRIPTOR) else { return Err(missing) };
+        let Some(first) = descriptor_offset(self.shader, set, binding) else { return Err(missing) };
+        let size = descriptor_bytes(data.class);
+        let index = self.func.args(inst).first().copied();
         let address = self.create(RegClass::S2, &[low, Operand::c32(self.options.address_high)]);
-        let offset = self.smem_offset(Operand::c32(offset));
-        let words = self.smem(Opcode::s_load_dwordx4, RegClass::sgpr(4), address, offset);
-        self.define(self.func.result(inst), &[words]);
+        let offset = match index.filter(|_| data.count != 1) {
+            None => Operand::c32(first),
+            Some(index) if self.divergence.is_divergent(index) => {
+                return Err(self.unsupported(inst, Some("by an index that differs between lanes")));
+            }
+            Some(index) => match self.scalar(index) {
+                index if index.is_undef() => Operand::c32(first),
+                index => match index.as_const() {
+                    Some(index) => Operand::c32((index as u32).wrapping_mul(size).wrapping_add(first)),
+                    None => {
+                        let scaled = self.salu(Opcode::s_mul_i32, RegClass::S1, &[index, Operand::c32(size)]);
+                        self.salu(Opcode::s_add_u32, RegClass::S1, &[scaled, Operand::c32(first)])
+                    }
+                },
+            },
+        };
+        let (eight, four) = (Opcode::s_load_dwordx8, Opcode::s_load_dwordx4);
+        let parts: &[(u32, Opcode, u8)] = match data.class {
+            ResourceClass::CombinedImageSampler => &[(0, eight, 8), (SAMPLER_AFTER_IMAGE, four, 4)],
+            class if is_image(class) => &[(0, eight, 8)],
+            _ => &[(0, four, 4)],
+        };
+        let mut lanes = Vec::new();
+        for &(after, opcode, dwords) in parts {
+            let place = match offset.as_const() {
+                Some(bytes) => Operand::c32((bytes as u32).wrapping_add(after)),
+                None if after == 0 => offset,
+                None => self.salu(Opcode::s_add_u32, RegClass::S1, &[offset, Operand::c32(after)]),
+            };
+            let place = self.smem_offset(place);
+            lanes.push(self.smem(opcode, RegClass::sgpr(dwords), address, place));
+        }
+        self.define(self.func.result(inst), &lanes);
         Ok(())
     }
 

@@ -9,6 +9,7 @@ mod pending;
 
 use crate::machine::{MachineInst, MachineProgram, plain};
 use pending::PendingSet;
+pub(crate) use pending::events;
 use std::collections::BTreeSet;
 use unwedge_isa::amdgcn::model::Role;
 use unwedge_isa::amdgcn::waits::{Counter, fields};

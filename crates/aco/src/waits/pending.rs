@@ -8,7 +8,7 @@ use unwedge_isa::amdgcn::{Gfx, Gpu, Inst, Operand, Reg};
 
 /// What an event does late to registers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Late {
+pub(crate) enum Late {
     /// Nothing.
     Nothing,
     /// Writes its results.
@@ -42,7 +42,7 @@ impl PendingEvent {
 }
 
 /// Events that an instruction begins.
-fn events(inst: &Inst, gpu: &Gpu) -> Vec<(Event, Late)> {
+pub(crate) fn events(inst: &Inst, gpu: &Gpu) -> Vec<(Event, Late)> {
     let row = inst.row();
     let has = |id| row.traits.has(id);
     let returns = inst.returns(gpu);

@@ -1,7 +1,7 @@
 //! Random programs with exec masks, in SSA form: scalar and vector arithmetic, vectors, uniform and divergent flow, loops.
 
 use unwedge_aco::ir::{
-    Block, Definition, NewInst, Op, Operand, PhysReg, Program, Progress, Pseudo, RegClass, Temp,
+    Block, Definition, NewInst, Op, Operand, PhysReg, Program, Progress, Pseudo, RegClass, ScratchArgs, Temp,
 };
 use unwedge_isa::amdgcn::model::Mod;
 use unwedge_isa::amdgcn::{Gpu, Mods, Opcode};
@@ -42,11 +42,15 @@ pub fn program(gpu: Gpu, seed: u64, width: usize) -> Program {
     let block = program.add_block();
     let descriptor = program.make_temp(RegClass::sgpr(4));
     let (scalar, lane) = (program.make_temp(S1), program.make_temp(V1));
+    let (scratch, offset) = (program.make_temp(RegClass::sgpr(4)), program.make_temp(S1));
     let starts = [
         Definition::fixed(descriptor, RegClass::sgpr(4), PhysReg::sgpr(0)),
         Definition::fixed(scalar, S1, PhysReg::sgpr(4)),
         Definition::fixed(lane, V1, PhysReg::vgpr(0)),
+        Definition::fixed(scratch, RegClass::sgpr(4), PhysReg::sgpr(8)),
+        Definition::fixed(offset, S1, PhysReg::sgpr(12)),
     ];
+    program.scratch = ScratchArgs { descriptor: Some(scratch), offset: Some(offset) };
     program.append(block, &NewInst::pseudo(Pseudo::StartProgram, &starts, &[]));
     let mut generator = Generator {
         mask: program.lane_mask(),

@@ -8,7 +8,7 @@ mod rig;
 use rig::{GPUS, OUTPUT};
 use std::collections::HashMap;
 use unwedge_aco::ir::shape::Variants;
-use unwedge_aco::ir::{Program, text};
+use unwedge_aco::ir::{Program, RegCounts, text};
 use unwedge_aco::{BackPhase, Code, Limits, finish_watched, valid};
 use unwedge_check::amdgcn::{Certainty, CheckOptions, check_words};
 use unwedge_isa::amdgcn::{Gfx, Gpu};
@@ -53,11 +53,14 @@ fn execute(code: &Code, gpu: Gpu, scalar: u32, seed: u64) -> Result<HashMap<u32,
     let descriptor = rig::descriptor(OUTPUT, LANES as usize * 4, gpu.generation());
     let mut scalars: Vec<(u16, u32)> = (0..).zip(descriptor).collect();
     scalars.push((4, scalar));
+    scalars.extend((8..).zip(rig::scratch_descriptor(&gpu)));
+    scalars.push((12, 0));
     let dispatch = Dispatch {
         size: [LANES, 1, 1],
         scalars,
         vectors: vec![(0, Initial::LocalId(0))],
         timing: Timing::Adversarial { seed },
+        scratch: code.scratch_bytes,
         steps: 1_000_000,
         ..Dispatch::default()
     };
@@ -82,7 +85,7 @@ fn checked(code: &Code, gpu: &Gpu) -> Vec<String> {
     errors.map(|finding| format!("{:#x}: {}", finding.at, finding.rule.info().name)).collect()
 }
 
-fn try_one(gpu: Gpu, seed: u64, width: usize, limits: &Limits) -> Result<(), String> {
+fn try_one(gpu: Gpu, seed: u64, width: usize, limits: &Limits) -> Result<RegCounts, String> {
     let program = generate::program(gpu, seed, width);
     let code = compile(&program, limits)?;
     let mut expected = HashMap::new();
@@ -104,18 +107,22 @@ fn try_one(gpu: Gpu, seed: u64, width: usize, limits: &Limits) -> Result<(), Str
         Ok(_) => {}
     }
     let errors = checked(&code, &gpu);
-    if errors.is_empty() { Ok(()) } else { fail(format!("{errors:?}")) }
+    if errors.is_empty() { Ok(code.spills) } else { fail(format!("{errors:?}")) }
 }
 
-/// Random programs give what their SSA form says, on every generation, and the checker finds nothing.
-#[test]
-fn random_programs() {
+/// Tries random programs on every generation, with the limits that `limits` gives for a seed. Returns the most that one spilled.
+fn try_all(limits: impl Fn(&Gpu, u64) -> Limits) -> RegCounts {
     let count = std::env::var("UNWEDGE_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(4);
+    let mut spills = RegCounts::default();
     for gpu in gpus() {
         let mut failures = 0;
         for seed in 0..count {
             let width = [3, 8, 20][seed as usize % 3];
-            if let Err(error) = try_one(gpu, seed, width, &Limits::of(&gpu)) {
+            let tried = try_one(gpu, seed, width, &limits(&gpu, seed));
+            let own = tried.as_ref().copied().unwrap_or_default();
+            spills.sgprs = spills.sgprs.max(own.sgprs);
+            spills.vgprs = spills.vgprs.max(own.vgprs);
+            if let Err(error) = tried {
                 failures += 1;
                 if failures == 1 {
                     let folder = std::env::var("UNWEDGE_FAILURES");
@@ -134,4 +141,22 @@ fn random_programs() {
         }
         assert!(failures == 0 || std::env::var("UNWEDGE_KEEP_GOING").is_ok(), "{}: {failures}", gpu.name());
     }
+    spills
+}
+
+/// Random programs give what their SSA form says, on every generation, and the checker finds nothing.
+#[test]
+fn random_programs() {
+    assert_eq!(try_all(|gpu, _| Limits::of(gpu)), RegCounts::default());
+}
+
+/// The same with so few registers that values are spilled.
+#[test]
+fn random_programs_with_few_registers() {
+    const FEW: [(u16, u16); 5] = [(24, 16), (32, 12), (100, 9), (24, 48), (40, 24)];
+    let spills = try_all(|_, seed| {
+        let (sgprs, vgprs) = FEW[seed as usize % FEW.len()];
+        Limits { registers: RegCounts { sgprs, vgprs } }
+    });
+    assert!(spills.sgprs > 0 && spills.vgprs > 0, "values of both banks are spilled: {spills:?}");
 }

@@ -2,12 +2,14 @@
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub mod cases;
+pub mod pipeline;
 pub mod recorded;
 
 use unwedge_aco::abi::Argument;
 use unwedge_aco::{Code, Compiled, Options};
 use unwedge_isa::amdgcn::{Gfx, Gpu};
-use unwedge_sim::amdgcn::{Dispatch, Initial, Program, SimMemory, run};
+use unwedge_sim::amdgcn::{Dispatch, Initial, Program, SCRATCH_BUFFER, SimMemory, run};
 use unwedge_testkit::pack::bytes;
 
 /// One GPU of each generation.
@@ -29,6 +31,18 @@ pub fn descriptor(base: u64, size: usize, generation: Gfx) -> [u32; 4] {
         _ => 7 << 12 | 4 << 15,
     };
     [base as u32, (base >> 32) as u32, size as u32, format | 4 | 5 << 3 | 6 << 6 | 7 << 9]
+}
+
+/// The descriptor of scratch memory, as a driver makes it for code up to gfx10.
+pub fn scratch_descriptor(gpu: &Gpu) -> [u32; 4] {
+    let [low, high] = [SCRATCH_BUFFER as u32, (SCRATCH_BUFFER >> 32) as u32 | 1 << 31];
+    let index_stride = if gpu.wave64() { 3 << 21 } else { 2 << 21 };
+    let rest = match gpu.generation() {
+        Gfx::Gfx6 | Gfx::Gfx7 | Gfx::Gfx8 => 1 << 19,
+        generation if generation >= Gfx::Gfx10 => 3 << 28,
+        _ => 0,
+    };
+    [low, high, u32::MAX, index_stride | 1 << 23 | rest]
 }
 
 /// Memory with an input, a zeroed output and their descriptor set.
@@ -58,6 +72,10 @@ pub fn dispatch(compiled: &Compiled, gpu: &Gpu, scalar: impl Fn(Argument) -> Opt
             Argument::WorkgroupId(axis) => dispatch.group_id[usize::from(axis)] = Some(reg.0),
             Argument::LocalId(axis) => dispatch.vectors.push((vector, Initial::LocalId(axis))),
             Argument::LocalIdsPacked => dispatch.vectors.push((vector, Initial::PackedLocalIds)),
+            Argument::RingOffsets => {
+                dispatch.scalars.extend((reg.0..).zip(scratch_descriptor(gpu)).take(location.dwords.into()));
+            }
+            Argument::ScratchOffset => dispatch.scalars.push((reg.0, 0)),
             argument => dispatch.scalars.extend(scalar(argument).map(|word| (reg.0, word))),
         }
     }

@@ -1,12 +1,14 @@
 //! Compiles `data/amd` into the tables of `amdgcn`.
 
 mod access;
+mod cost;
 mod emit;
 mod forms;
 mod gpus;
 mod mem;
 mod opcodes;
 mod read;
+mod rules;
 mod waits;
 
 use crate::amdgcn_facts::model::{COLUMNS, Columns, EncodingLayout, Form, Format, GENS, NO_OPCODE};
@@ -42,19 +44,24 @@ struct Tables {
     names: BTreeMap<String, Vec<(usize, Columns)>>,
 }
 
-/// Reads the folder and writes `amdgcn.rs`, `amdgcn_opcodes.rs`, `amdgcn_gpus.rs` and `amdgcn_waits.rs` into `out`.
+/// Reads the folder and writes `amdgcn.rs`, `amdgcn_opcodes.rs`, `amdgcn_gpus.rs`, `amdgcn_waits.rs`, `amdgcn_rules.rs` and `amdgcn_cost.rs`
+/// into `out`.
 pub fn compile(folder: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed={}", folder.display());
     let mut tables = Tables { order: vec![Vec::new(); GENS], ..Tables::default() };
     let mut files: Vec<_> = fs::read_dir(folder)?.map(|f| f.map(|f| f.path())).collect::<Result<_, _>>()?;
     files.retain(|path| path.extension().is_some_and(|e| e == "txt"));
+    // Which stages run where is a table of the compiler.
+    files.retain(|path| path.file_stem().is_none_or(|name| name != "stages"));
     files.sort();
-    let mut waits = None;
+    let (mut waits, mut costs) = (None, None);
     for path in files {
         println!("cargo::rerun-if-changed={}", path.display());
         let shown = path.display().to_string();
         let source = fs::read_to_string(&path).map_err(|e| format!("{shown}: {e}"))?;
-        if path.file_stem().is_some_and(|name| name == "waits") {
+        if path.file_stem().is_some_and(|name| name == "cost") {
+            costs = Some((source, path));
+        } else if path.file_stem().is_some_and(|name| name == "waits") {
             waits = Some((source, path));
         } else if path.file_stem().is_some_and(|name| name == "encodings") {
             let layouts = read::encodings(&source).map_err(|e| format!("{shown}: {e}"))?;
@@ -87,6 +94,13 @@ pub fn compile(folder: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
     let (source, path) = waits.ok_or("no waits.txt")?;
     let waits = waits::compile(&source, &tables.rows, &opcodes::opcodes(&tables.rows));
     fs::write(out.join("amdgcn_waits.rs"), waits.map_err(|e| format!("{}: {e}", path.display()))?)?;
+    let (source, path) = costs.ok_or("no cost.txt")?;
+    let costs = cost::compile(&source, &opcodes::opcodes(&tables.rows));
+    fs::write(out.join("amdgcn_cost.rs"), costs.map_err(|e| format!("{}: {e}", path.display()))?)?;
+    let path = folder.join("check/rules.txt");
+    println!("cargo::rerun-if-changed={}", path.display());
+    let rules = rules::compile(&fs::read_to_string(&path)?);
+    fs::write(out.join("amdgcn_rules.rs"), rules.map_err(|e| format!("{}: {e}", path.display()))?)?;
     let mut enums = String::new();
     opcodes::enums(&mut enums, &tables.rows)?;
     fs::write(out.join("amdgcn_opcodes.rs"), enums)?;

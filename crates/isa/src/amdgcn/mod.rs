@@ -6,6 +6,7 @@
 //! its branches' targets. [`descriptor`] has the bits that say how a kernel starts, [`entry`] what its registers hold then. Never: a file format.
 
 pub mod codec;
+pub mod cost;
 pub mod descriptor;
 pub mod effects;
 pub mod entry;
@@ -18,6 +19,7 @@ pub mod model;
 pub mod opcode;
 mod plain;
 pub mod regs;
+pub mod rules;
 pub mod semantics;
 pub mod source;
 pub mod tables;

@@ -548,6 +548,16 @@ vocabulary! {
     }
 }
 
+vocabulary! {
+    /// Parts of a GPU that an instruction keeps busy.
+    Resource {
+        Scalar = "scalar", Branch = "branch", Valu = "valu",
+        /// The part of the vector ALU that is slower.
+        ValuComplex = "valu_complex",
+        Lds = "lds", Export = "export", Vmem = "vmem",
+    }
+}
+
 impl Unit {
     /// Whether it is the part of the vector ALU for reciprocals, roots, exponentials and sines.
     pub const fn is_transcendental(self) -> bool {

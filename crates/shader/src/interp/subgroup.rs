@@ -28,6 +28,16 @@ impl Wave<'_> {
                     self.set_each(inst, lane, |_| (!poison).then_some(word.into()));
                 }
             }
+            Op::InverseBallot => {
+                let slot = self.slot(self.function.args(inst)[0]);
+                let bits: Vec<Lane> = (0..self.width)
+                    .map(|invocation| {
+                        let word = self.regs.defined(slot + invocation / 32, invocation)?;
+                        Some(word >> (invocation % 32) & 1)
+                    })
+                    .collect();
+                self.set_each(inst, 0, |invocation| bits.get(invocation).copied().flatten());
+            }
             _ if op.is_subgroup_move() => self.shuffle(cx, inst),
             _ if op.is_reduction() => self.reduce(inst),
             _ if op.is_derivative() => self.derivative(inst),

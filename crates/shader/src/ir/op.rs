@@ -395,6 +395,8 @@ ops! {
     VoteFEq "vote_feq" BOOL = [FLT] CNV;
     /// The invocations where the operand is true, one bit each.
     Ballot "ballot" QUAD = [BOOL] CNV;
+    /// The bit of this invocation in four words, as [`Op::Ballot`] makes them.
+    InverseBallot "inverse_ballot" BOOL = [QUAD] CNV;
     /// The operand of the active invocation with the lowest number.
     ReadFirst "read_first" BIT = [BIT] CNV;
     /// The operand of the invocation with a number that is the same in all active invocations: value, number. Undefined if it is

@@ -26,6 +26,10 @@ pub struct Dispatch {
     pub scalars: Vec<(u16, u32)>,
     /// Vector registers.
     pub vectors: Vec<(u8, Initial)>,
+    /// Vector registers by the thread of the workgroup; zero past the end. A pipeline gives vertices and pixels so.
+    pub threads_hold: Vec<(u8, Vec<u32>)>,
+    /// The threads that run, if not all of the workgroup: lanes of pixels that nothing covers do not. Of each wave the same.
+    pub exec: Option<u64>,
     /// Scalar registers that hold the workgroup's place.
     pub group_id: [Option<u16>; 3],
     /// The workgroup's place is in `ttmp9` and `ttmp7`, as on gfx12.
@@ -57,6 +61,8 @@ impl Default for Dispatch {
             entry: 0,
             scalars: Vec::new(),
             vectors: Vec::new(),
+            threads_hold: Vec::new(),
+            exec: None,
             group_id: [None; 3],
             group_id_in_ttmp: false,
             lds: 0,

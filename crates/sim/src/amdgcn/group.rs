@@ -64,7 +64,8 @@ impl<'m> Workgroup<'m> {
         let vgprs = usize::from(
             self.program
                 .vgprs
-                .max(dispatch.vectors.iter().map(|(n, _)| u16::from(*n) + 1).max().unwrap_or(0)),
+                .max(dispatch.vectors.iter().map(|(n, _)| u16::from(*n) + 1).max().unwrap_or(0))
+                .max(dispatch.threads_hold.iter().map(|(n, _)| u16::from(*n) + 1).max().unwrap_or(0)),
         );
         let scratch = LocalMemory::new(dispatch.scratch as usize * lanes as usize, self.adversarial);
         let mut wave = Wave::new(number, lanes == 64, vgprs, scratch);
@@ -87,7 +88,8 @@ impl<'m> Workgroup<'m> {
         }
         let first = number * lanes;
         let enabled = (threads - first).min(lanes);
-        let exec = if enabled >= 64 { u64::MAX } else { (1 << enabled) - 1 };
+        let all = if enabled >= 64 { u64::MAX } else { (1 << enabled) - 1 };
+        let exec = dispatch.exec.map_or(all, |exec| exec & all);
         wave.set_value(Reg::EXEC, 2, exec, 0, Missing::Undefined);
         // The condition code, vcc and m0 have some value; nothing says which.
         for (reg, value) in &dispatch.scalars {
@@ -113,7 +115,15 @@ impl<'m> Workgroup<'m> {
                 };
             }
             wave.set_lanes((*reg).into(), u64::MAX, &values);
-            wave.set_unknown_lanes((*reg).into(), exec, &splat(0), Missing::Undefined);
+            wave.set_unknown_lanes((*reg).into(), all, &splat(0), Missing::Undefined);
+        }
+        for (reg, held) in &dispatch.threads_hold {
+            let mut values = splat(0);
+            for (place, value) in values.iter_mut().zip(held.iter().skip(first as usize)) {
+                *place = *value;
+            }
+            wave.set_lanes((*reg).into(), u64::MAX, &values);
+            wave.set_unknown_lanes((*reg).into(), all, &splat(0), Missing::Undefined);
         }
         wave
     }

@@ -242,6 +242,10 @@ impl Generator<'_> {
                 let words = Type::new(Base::B32, 4).expect("a type");
                 (Payload::None, vec![self.value(region, Type::BOOL)], words)
             }
+            Op::InverseBallot => {
+                let words = Type::new(Base::B32, 4).expect("a type");
+                (Payload::None, vec![self.value(region, words)], Type::BOOL)
+            }
             Op::ReadFirst => (Payload::None, vec![self.value(region, ty)], ty),
             Op::Reduce | Op::InclusiveScan | Op::ExclusiveScan => {
                 let reduced = REDUCTIONS[self.rng.below(REDUCTIONS.len())];

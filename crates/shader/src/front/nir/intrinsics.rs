@@ -247,15 +247,17 @@ impl<'t> Translator<'_, 't> {
         if !matches!(ty.base, Base::B32 | Base::B64) || ty.lanes != 1 {
             return unsupported(format!("a ballot of the type {ty}"));
         }
-        let own = self.system(SystemValue::SubgroupInvocation);
         let mut builder = self.build();
-        let shifted = builder.alu(Op::UShr, &[mask, own]);
-        let one = builder.constant(ty.base, 1);
-        let bit = builder.alu(Op::IAnd, &[shifted, one]);
-        let is_set = builder.alu(Op::IEq, &[bit, one]);
-        let width = builder.u32(ty.bits());
-        let inside = builder.alu(Op::ULt, &[own, width]);
-        Ok(builder.alu(Op::IAnd, &[is_set, inside]))
+        let zero = builder.u32(0);
+        let words = match ty.base {
+            Base::B64 => {
+                let both = builder.bitcast(Type { base: Base::B32, lanes: 2 }, mask);
+                [builder.extract(both, 0), builder.extract(both, 1)]
+            }
+            _ => [mask, zero],
+        };
+        let ballot = builder.vec(&[words[0], words[1], zero, zero]);
+        Ok(builder.alu(Op::InverseBallot, &[ballot]))
     }
 }
 

@@ -158,8 +158,8 @@ impl Translator<'_> {
                 self.emit(IrOp::QuadSwap, Payload::Quad(dir), &[value], ty)?
             }
             Op::GroupNonUniformInverseBallot => {
-                let (ballot, lane) = (self.operand(inst, 4)?, self.invocation()?);
-                self.ballot_bit(ballot, lane)?
+                let ballot = self.operand(inst, 4)?;
+                self.alu(IrOp::InverseBallot, &[ballot])?
             }
             Op::GroupNonUniformBallotBitExtract => {
                 let (ballot, lane) = (self.operand(inst, 4)?, self.operand(inst, 5)?);

@@ -46,12 +46,21 @@ struct StoredLeaf {
 
 /// Lowers outputs.
 pub fn lower_outputs(shader: &mut Shader) -> bool {
+    rewrite(shader, |used| used.lowers)
+}
+
+/// Lowers all outputs: each is stored only at the end of the shader, in a geometry shader only before every vertex.
+pub fn collect_outputs(shader: &mut Shader) -> bool {
+    rewrite(shader, |used| !used.stores.is_empty())
+}
+
+fn rewrite(shader: &mut Shader, wanted: impl Fn(&OutputUse) -> bool) -> bool {
     if shader.info.stage == Stage::TessControl {
         return false;
     }
     let counts = leaf_counts(shader);
     let mut lowered = Vec::new();
-    for (var, used) in uses(shader).into_iter().filter(|(_, used)| used.lowers) {
+    for (var, used) in uses(shader).into_iter().filter(|(_, used)| wanted(used)) {
         let ty = shader.vars[var].ty;
         let mut leaves = Vec::new();
         if counts[ty] <= MAX_LEAVES && collect(shader, &counts, ty, &mut Vec::new(), &used, &mut leaves) {

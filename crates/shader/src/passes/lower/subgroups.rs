@@ -9,6 +9,36 @@ use crate::ir::{
     Base, Builder, Function, Inst, Op, Payload, QuadDir, Shader, SystemValue, Traits, Type, Value,
 };
 
+/// Which reductions and scans the back end does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reductions {
+    /// All.
+    All,
+    /// All but those of integers of 32 bits, in any order. Of scans it has the inclusive ones, and exclusive sums, if `scans`.
+    Ordered {
+        /// Whether the back end has scans.
+        scans: bool,
+    },
+}
+
+impl Reductions {
+    fn has(self, func: &Function, inst: Inst) -> bool {
+        let (Reductions::Ordered { scans }, Payload::Reduce(reduced, _)) = (self, func.payload(inst)) else {
+            return true;
+        };
+        let integers = matches!(
+            reduced,
+            Op::IAdd | Op::IMul | Op::IMin | Op::IMax | Op::UMin | Op::UMax | Op::IAnd | Op::IOr | Op::IXor
+        );
+        let form = match func.op(inst) {
+            Op::InclusiveScan => scans,
+            Op::ExclusiveScan => scans && matches!(reduced, Op::IAdd | Op::IXor),
+            _ => true,
+        };
+        !(integers && form && func.ty(func.result(inst)) == Type::B32)
+    }
+}
+
 /// Which subgroup operations the back end does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SubgroupOptions {
@@ -23,7 +53,9 @@ pub struct SubgroupOptions {
     /// `quad_broadcast` and `quad_swap`, as shuffles: for machines whose quads are four consecutive invocations.
     pub quads: bool,
     /// Reductions and scans, as loops.
-    pub reductions: bool,
+    pub reductions: Reductions,
+    /// `inverse_ballot`, as a test of a bit.
+    pub inverse: bool,
     /// How many words of a ballot have bits of invocations, of four.
     pub words: u8,
 }
@@ -36,7 +68,8 @@ impl SubgroupOptions {
         first: true,
         relative: true,
         quads: true,
-        reductions: true,
+        reductions: Reductions::All,
+        inverse: true,
         words: 4,
     };
 }
@@ -62,7 +95,8 @@ fn wants(func: &Function, inst: Inst, options: &SubgroupOptions) -> bool {
             Op::Elect | Op::ReadFirst => options.first,
             Op::ShuffleXor | Op::ShuffleUp | Op::ShuffleDown => options.relative,
             Op::QuadBroadcast | Op::QuadSwap => options.quads,
-            _ => options.reductions && op.is_reduction(),
+            Op::InverseBallot => options.inverse,
+            _ => op.is_reduction() && options.reductions.has(func, inst),
         }
 }
 
@@ -126,6 +160,15 @@ fn lower(func: &mut Function, inst: Inst, options: &SubgroupOptions) -> Option<V
             let bits = b.u32(bits);
             let from = b.alu(Op::IXor, &[own, bits]);
             Some(shuffle(&mut b, args[0], from))
+        }
+        Op::InverseBallot => {
+            let own = invocation(&mut b);
+            let (five, one) = (b.u32(5), b.u32(1));
+            let word = b.alu(Op::UShr, &[own, five]);
+            let word = b.value(Op::ExtractDyn, Payload::None, &[args[0], word], Type::B32);
+            let bits = b.alu(Op::UShr, &[word, own]);
+            let bit = b.alu(Op::IAnd, &[bits, one]);
+            Some(b.alu(Op::IEq, &[bit, one]))
         }
         _ if op.is_reduction() => lower_reduction(&mut b, op, payload, args[0], options.words),
         _ => None,

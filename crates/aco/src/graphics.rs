@@ -1,0 +1,71 @@
+//! What a driver says of a graphics pipeline: formats of vertices and attachments, and how the rasterizer is reached.
+
+use crate::stages::PipelineMode;
+use std::collections::BTreeMap;
+use unwedge_isa::amdgcn::Gfx;
+
+/// Attachments of a pipeline.
+pub const TARGETS: usize = 8;
+
+/// State of a graphics pipeline that is part of the code.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GraphicsOptions {
+    /// Vertex shaders of gfx10 run on the stage VS instead of as primitive shaders. Later GPUs do not have it.
+    pub legacy: bool,
+    /// Attributes by location. One without an entry has as many components of 32 bits as the shader reads, at the start of the buffer whose number is the location.
+    pub vertex_inputs: BTreeMap<u32, VertexInput>,
+    /// Formats in which colours are exported.
+    pub targets: [TargetFormat; TARGETS],
+}
+
+/// Where an attribute is. The stride is in the descriptor of the buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VertexInput {
+    /// The number of the buffer.
+    pub binding: u32,
+    /// Bytes from the start of an element.
+    pub offset: u32,
+    /// Components of 32 bits that the element has; those that are missing are 0, the fourth 1.
+    pub components: u8,
+    /// The element is chosen by the instance, not the vertex.
+    pub instanced: bool,
+    /// The fourth component, if it is missing, is a float.
+    pub float: bool,
+}
+
+/// How a colour is exported: the codes of `SPI_SHADER_COL_FORMAT`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub enum TargetFormat {
+    /// Four components of 32 bits.
+    #[default]
+    Abgr32,
+    /// The first component.
+    R32,
+    /// The first two.
+    Gr32,
+    /// The first and the fourth.
+    Ar32,
+    /// Floats of 16 bits, rounded toward zero.
+    Fp16,
+    /// Unsigned normalized, of 16 bits.
+    Unorm16,
+    /// Signed normalized, of 16 bits.
+    Snorm16,
+    /// Unsigned integers of 16 bits.
+    Uint16,
+    /// Signed integers of 16 bits.
+    Sint16,
+    /// The attachment is not there.
+    Absent,
+}
+
+impl GraphicsOptions {
+    /// How the rasterizer is reached on a generation.
+    pub fn mode(&self, generation: Gfx) -> PipelineMode {
+        match generation {
+            Gfx::Gfx11 | Gfx::Gfx11_5 | Gfx::Gfx12 => PipelineMode::Ngg,
+            Gfx::Gfx10 | Gfx::Gfx10_3 if !self.legacy => PipelineMode::Ngg,
+            _ => PipelineMode::Legacy,
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! What a stage leaves at its end: positions, parameters, colours, depth.
+//!
+//! The last export of a sort is marked as done. From gfx11 on parameters are stored in the attribute ring, and positions are exported after those
+//! stores have ended.
+
+use super::{Selected, Selector, SlotValues};
+use crate::abi::Argument;
+use crate::compile::CompileError;
+use crate::graphics::TargetFormat;
+use crate::ir::{Memory, NewInst, Operand, Payload, PhysReg, RegClass};
+use crate::stages::HardwareStage;
+use unwedge_isa::amdgcn::model::{Gfx, Mod};
+use unwedge_isa::amdgcn::{Opcode, Reg};
+use unwedge_shader::ir::{Access, Builtin, FIRST_LOCATION_SLOT, MemoryKinds};
+
+/// Codes of targets.
+const MRTZ: u32 = 8;
+const NULL: u32 = 9;
+const POSITION: u32 = 12;
+const PARAMETER: u32 = 32;
+/// Distances to clip and cull planes that the hardware takes.
+const DISTANCES: usize = 8;
+/// The bits of 1.0.
+const ONE: u32 = 0x3f80_0000;
+/// Where the descriptor of the attribute ring is among those of the rings, in bytes.
+const ATTRIBUTE_RING: u32 = 7 * 16;
+/// Bits of the register with the place in the attribute ring, which counts in units of 512 bytes.
+const RING_OFFSET: (u32, u32) = (0x7fff, 9);
+/// The stride of a descriptor is from bit 16 of its second word on.
+const STRIDE: u32 = 16;
+
+/// An export.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Export {
+    target: u32,
+    values: SlotValues,
+    /// Components that are enabled.
+    enabled: i32,
+    compressed: bool,
+}
+
+impl Export {
+    fn of(target: u32, values: SlotValues) -> Export {
+        let enabled = values.iter().enumerate();
+        let enabled = enabled.fold(0, |all, (at, value)| all | i32::from(value.is_some()) << at);
+        Export { target, values, enabled, compressed: false }
+    }
+
+    /// One component.
+    pub(super) fn one(target: u32, value: Operand) -> Export {
+        Export::of(target, [Some(value), None, None, None])
+    }
+}
+
+impl Selector<'_> {
+    /// Writes an export.
+    pub(super) fn export(&mut self, export: &Export, done: bool, valid: bool) {
+        let mut operands = vec![Operand::c32(export.target)];
+        for value in export.values {
+            let value = value.filter(|value| !value.is_undef()).map(|value| self.in_vgpr(value));
+            operands.push(value.unwrap_or(Operand::undef(RegClass::V1)));
+        }
+        let mut new = NewInst::hw(Opcode::exp, &[], &operands);
+        // What is undefined is left as it is.
+        let mut enabled = 0;
+        for (at, operand) in operands[1..].iter().enumerate() {
+            let pair = export.compressed && !operands[1 + (at & 2)].is_undef();
+            enabled |= i32::from(!operand.is_undef() || pair) << at;
+        }
+        new.mods.set(Mod::En, enabled & export.enabled);
+        new.mods.set(Mod::Done, i32::from(done));
+        let before_gfx11 = self.gfx < Gfx::Gfx11;
+        new.mods.set(Mod::Vm, i32::from(valid && before_gfx11));
+        new.mods.set(Mod::Compr, i32::from(export.compressed && before_gfx11));
+        self.add(&new);
+    }
+
+    /// The end of a stage: exports.
+    pub(in crate::select) fn export_outputs(&mut self) -> Selected<()> {
+        match self.interface.hardware {
+            Some(HardwareStage::Ps) => self.export_pixels(),
+            Some(HardwareStage::Vs | HardwareStage::Ngg) => self.export_vertex(),
+            _ => Ok(()),
+        }
+    }
+
+    fn output(&self, slot: u16, component: usize) -> Option<Operand> {
+        self.outputs.get(&(slot, 0)).and_then(|values| values[component])
+    }
+
+    fn builtin(&self, builtin: Builtin) -> Option<Operand> {
+        self.output(builtin.slots().start, 0)
+    }
+
+    fn export_vertex(&mut self) -> Selected<()> {
+        if self.gfx >= Gfx::Gfx11 {
+            self.store_parameters();
+        }
+        let mut positions = vec![self.position()];
+        positions.extend(self.miscellaneous()?);
+        let distances = self.distances()?;
+        positions.extend(
+            distances.chunks(4).map(|part| std::array::from_fn(|at| part.get(at).copied().flatten())),
+        );
+        let last = positions.len() - 1;
+        for (number, values) in positions.into_iter().enumerate() {
+            self.export(&Export::of(POSITION + number as u32, values), number == last, false);
+        }
+        if self.gfx < Gfx::Gfx11 {
+            for number in 0..self.interface.parameters.len() {
+                let values = self.parameter(number);
+                self.export(&Export::of(PARAMETER + number as u32, values), false, false);
+            }
+        }
+        Ok(())
+    }
+
+    fn parameter(&self, number: usize) -> SlotValues {
+        self.outputs.get(&(self.interface.parameters[number], 0)).copied().unwrap_or_default()
+    }
+
+    fn position(&self) -> SlotValues {
+        let stored = self.outputs.get(&(Builtin::Position.slots().start, 0)).copied();
+        stored.unwrap_or([0, 0, 0, ONE].map(|bits| Some(Operand::c32(bits))))
+    }
+
+    /// Size of points, layer and viewport.
+    fn miscellaneous(&mut self) -> Selected<Option<SlotValues>> {
+        if self.builtin(Builtin::PrimitiveShadingRate).is_some() {
+            return Err(CompileError::Interface("the shading rate of primitives"));
+        }
+        let size = self.builtin(Builtin::PointSize);
+        let (layer, mut viewport) = (self.builtin(Builtin::Layer), self.builtin(Builtin::ViewportIndex));
+        let mut third = layer;
+        if self.gfx >= Gfx::Gfx9
+            && let Some(number) = viewport.take()
+        {
+            let shifted = self.valu(Opcode::v_lshlrev_b32, RegClass::V1, &[Operand::c32(16), number]);
+            third = Some(match layer {
+                Some(layer) => self.valu(Opcode::v_or_b32, RegClass::V1, &[shifted, layer]),
+                None => shifted,
+            });
+        }
+        let values = [size, None, third, viewport];
+        Ok(values.iter().any(Option::is_some).then_some(values))
+    }
+
+    /// Distances to clip planes, then to cull planes.
+    fn distances(&self) -> Selected<Vec<Option<Operand>>> {
+        let mut all = Vec::new();
+        for builtin in [Builtin::ClipDistance, Builtin::CullDistance] {
+            let slots = builtin.slots();
+            let stored = slots.flat_map(|slot| (0..4).map(move |component| (slot, component)));
+            let mut own: Vec<Option<Operand>> =
+                stored.map(|(slot, component)| self.output(slot, component)).collect();
+            let count = own.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+            own.truncate(count);
+            all.extend(own);
+        }
+        if all.len() > DISTANCES {
+            return Err(CompileError::Interface("more than 8 distances to planes"));
+        }
+        Ok(all)
+    }
+
+    /// Stores parameters in the attribute ring: an element of the ring is a vertex.
+    fn store_parameters(&mut self) {
+        let count = self.interface.parameters.len();
+        if count == 0 {
+            return;
+        }
+        let rings = self.find_argument(Argument::RingOffsets).unwrap_or(Operand::undef(RegClass::S2));
+        let at = self.smem_offset(Operand::c32(ATTRIBUTE_RING));
+        let ring = self.smem(Opcode::s_load_dwordx4, RegClass::sgpr(4), rings, at);
+        let mut words = self.split(ring, 1);
+        let stride = Operand::c32((count as u32 * 16) << STRIDE);
+        words[1] = self.salu(Opcode::s_or_b32, RegClass::S1, &[words[1], stride]);
+        let ring = self.create(RegClass::sgpr(4), &words);
+        let place = self.given(Argument::AttributeRing);
+        let place = self.salu(Opcode::s_and_b32, RegClass::S1, &[place, Operand::c32(RING_OFFSET.0)]);
+        let place = self.salu(Opcode::s_lshl_b32, RegClass::S1, &[place, Operand::c32(RING_OFFSET.1)]);
+        let vertex = self.group_vertex();
+        for number in 0..count {
+            let values = self.parameter(number);
+            let values =
+                values.map(|value| value.filter(|value| !value.is_undef()).unwrap_or(Operand::c32(0)));
+            let data = self.create(RegClass::vgpr(4), &values);
+            let operands = [data, vertex, ring, place];
+            let mut new = NewInst::hw(Opcode::buffer_store_dwordx4, &[], &operands);
+            new.mods.set(Mod::Idxen, 1);
+            new.mods.set(Mod::Offset, number as i32 * 16);
+            if self.gfx >= Gfx::Gfx12 {
+                new.mods.set(Mod::Scope, 2);
+            } else {
+                new.mods.set(Mod::Glc, 1);
+            }
+            let access = Access::COHERENT;
+            new.payload = Payload::Memory(Memory { kinds: MemoryKinds::OUTPUTS, access, private: false });
+            self.add(&new);
+        }
+        if self.gfx >= Gfx::Gfx12 {
+            self.add(&NewInst::hw(Opcode::s_wait_storecnt, &[], &[Operand::c32(0)]));
+        } else {
+            let null = Operand::reg(PhysReg::of(Reg::NULL), RegClass::S1);
+            self.add(&NewInst::hw(Opcode::s_waitcnt_vscnt, &[], &[null, Operand::c32(0)]));
+        }
+    }
+
+    fn export_pixels(&mut self) -> Selected<()> {
+        let mut exports: Vec<Export> = self.depth().into_iter().collect();
+        for ((slot, index), values) in std::mem::take(&mut self.outputs) {
+            let Some(location) = slot.checked_sub(FIRST_LOCATION_SLOT) else { continue };
+            if index > 0 && self.gfx >= Gfx::Gfx11 {
+                return Err(CompileError::Interface("blending of two sources on gfx11 and later"));
+            }
+            let target = u32::from(location) + u32::from(index);
+            let Some(format) = self.options.graphics.targets.get(target as usize) else {
+                return Err(CompileError::Interface("a colour output past the eighth"));
+            };
+            exports.extend(self.colour(target, *format, values));
+        }
+        if exports.is_empty() {
+            // Later GPUs do not have the null target.
+            let target = if self.gfx >= Gfx::Gfx11 { 0 } else { NULL };
+            exports.push(Export::of(target, [None; 4]));
+        }
+        let last = exports.len() - 1;
+        for (number, export) in exports.iter().enumerate() {
+            self.export(export, number == last, number == last);
+        }
+        Ok(())
+    }
+
+    /// Depth, stencil reference and samples.
+    fn depth(&mut self) -> Option<Export> {
+        let parts = [Builtin::FragDepth, Builtin::FragStencilRef, Builtin::SampleMask];
+        let [depth, stencil, samples] = parts.map(|builtin| self.builtin(builtin));
+        if depth.is_none() && stencil.is_none() && samples.is_none() {
+            return None;
+        }
+        // gfx6 looks at the first component only to know whether there is anything.
+        let first = depth.or((self.gfx == Gfx::Gfx6).then_some(Operand::c32(0)));
+        Some(Export::of(MRTZ, [first, stencil, samples, None]))
+    }
+
+    /// A colour in the format of its attachment.
+    fn colour(&mut self, target: u32, format: TargetFormat, values: SlotValues) -> Option<Export> {
+        let [r, g, b, a] = values;
+        let opcode = match format {
+            TargetFormat::Absent => return None,
+            TargetFormat::Abgr32 => return Some(Export::of(target, values)),
+            TargetFormat::R32 => return Some(Export::of(target, [r, None, None, None])),
+            TargetFormat::Gr32 => return Some(Export::of(target, [r, g, None, None])),
+            TargetFormat::Ar32 if self.gfx >= Gfx::Gfx10 => {
+                return Some(Export::of(target, [r, a, None, None]));
+            }
+            TargetFormat::Ar32 => return Some(Export::of(target, [r, None, None, a])),
+            TargetFormat::Fp16 => Opcode::v_cvt_pkrtz_f16_f32,
+            TargetFormat::Unorm16 => Opcode::v_cvt_pknorm_u16_f32,
+            TargetFormat::Snorm16 => Opcode::v_cvt_pknorm_i16_f32,
+            TargetFormat::Uint16 => Opcode::v_cvt_pk_u16_u32,
+            TargetFormat::Sint16 => Opcode::v_cvt_pk_i16_i32,
+        };
+        let mut pack = |low: Option<Operand>, high: Option<Operand>| {
+            if low.is_none() && high.is_none() {
+                return None;
+            }
+            let [low, high] =
+                [low, high].map(|part| part.filter(|part| !part.is_undef()).unwrap_or(Operand::c32(0)));
+            Some(self.valu(opcode, RegClass::V1, &[low, high]))
+        };
+        let (low, high) = (pack(r, g), pack(b, a));
+        Some(if self.gfx >= Gfx::Gfx11 {
+            Export::of(target, [low, high, None, None])
+        } else {
+            let enabled = i32::from(low.is_some()) * 3 | i32::from(high.is_some()) * 12;
+            Export { target, values: [low, high, None, None], enabled, compressed: true }
+        })
+    }
+}

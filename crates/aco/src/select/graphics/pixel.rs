@@ -1,0 +1,188 @@
+//! Inputs of pixel shaders: attributes, interpolated or of the provoking vertex, and what the hardware gives a pixel.
+//!
+//! Up to gfx10 an interpolation reads parameters in LDS. Later they are loaded into the lanes of a quad first, which is done where all lanes of the quad are
+//! active: at the start of the shader.
+
+use super::{Selected, Selector};
+use crate::abi::{Argument, PixelInput};
+use crate::ir::{Definition, Operand, PhysReg, Pseudo, RegClass};
+use unwedge_base::entity::Entity;
+use unwedge_isa::amdgcn::Opcode;
+use unwedge_isa::amdgcn::model::Gfx;
+use unwedge_shader::ir::{Base, Inst, InterpAt, Modes, SlotAccess, SystemValue};
+
+/// The code of P0 as the vertex of a move.
+const P0: u32 = 2;
+/// First bit and width of the sample among what comes with a pixel.
+const SAMPLE: [u32; 2] = [8, 4];
+
+const M0: Operand = Operand::reg(PhysReg::M0, RegClass::S1);
+
+impl Selector<'_> {
+    /// `m0` for interpolation.
+    pub(in crate::select) fn start_pixels(&mut self) {
+        if self.interface.attributes.is_empty() {
+            return;
+        }
+        let mask = self.given(Argument::PrimitiveMask);
+        let m0 = Definition::reg(PhysReg::M0, RegClass::S1);
+        self.pseudo(Pseudo::ParallelCopy, &[m0], &[mask]);
+    }
+
+    fn pixel(&self, input: PixelInput) -> Operand {
+        let class = RegClass::vgpr(input.dwords());
+        self.find_argument(Argument::Pixel(input)).unwrap_or(Operand::undef(class))
+    }
+
+    /// A system value of pixel shaders, by lanes; `None` if it is another one.
+    pub(in crate::select) fn pixel_value(
+        &mut self,
+        inst: Inst,
+        value: SystemValue,
+    ) -> Option<Selected<Vec<Operand>>> {
+        let lanes = match value {
+            SystemValue::FragCoord => self.fragment_position(inst),
+            SystemValue::FrontFacing => {
+                let face = self.pixel(PixelInput::FrontFace);
+                vec![self.valu_compare(Opcode::v_cmp_lg_u32, &[Operand::c32(0), face])]
+            }
+            SystemValue::SampleId => vec![self.sample()],
+            SystemValue::SampleMaskIn => {
+                let covered = self.pixel(PixelInput::SampleCoverage);
+                if !self.shader.info.modes.has(Modes::SAMPLE_SHADING) {
+                    vec![covered]
+                } else {
+                    let sample = self.sample();
+                    let bit = self.valu(Opcode::v_lshlrev_b32, RegClass::V1, &[sample, Operand::c32(1)]);
+                    vec![self.valu(Opcode::v_and_b32, RegClass::V1, &[bit, covered])]
+                }
+            }
+            SystemValue::HelperInvocation => {
+                let mask = self.program.lane_mask();
+                vec![self.make(Pseudo::IsHelper, mask, &[Operand::c32(1)])]
+            }
+            SystemValue::ViewIndex => vec![self.given(Argument::ViewIndex)],
+            SystemValue::PrimitiveId | SystemValue::Layer | SystemValue::ViewportIndex => {
+                let slot = value.fragment_slot()?;
+                return Some(self.flat_lane(inst, slot, 0).map(|lane| vec![lane]));
+            }
+            _ => return None,
+        };
+        Some(Ok(lanes))
+    }
+
+    fn sample(&mut self) -> Operand {
+        let packed = self.pixel(PixelInput::Ancillary);
+        let [first, width] = SAMPLE.map(Operand::c32);
+        self.valu(Opcode::v_bfe_u32, RegClass::V1, &[packed, first, width])
+    }
+
+    fn fragment_position(&mut self, inst: Inst) -> Vec<Operand> {
+        let read = self.read[self.func.result(inst)];
+        let inputs =
+            [PixelInput::PositionX, PixelInput::PositionY, PixelInput::PositionZ, PixelInput::PositionW];
+        let lane = |at: usize| read & 1 << at != 0;
+        let mut lanes = Vec::new();
+        for (at, input) in inputs.into_iter().enumerate() {
+            lanes.push(match (lane(at), input) {
+                (false, _) => Operand::undef(RegClass::V1),
+                (true, PixelInput::PositionW) => {
+                    let w = self.pixel(input);
+                    self.valu(Opcode::v_rcp_f32, RegClass::V1, &[w])
+                }
+                (true, _) => self.pixel(input),
+            });
+        }
+        lanes
+    }
+
+    /// Barycentric coordinates.
+    pub(super) fn barycentric(&mut self, inst: Inst, at: InterpAt, linear: bool) -> Selected<()> {
+        let Some(input) = PixelInput::barycentric(at, linear) else {
+            return Err(self.unsupported(inst, Some(at.name())));
+        };
+        let pair = self.pixel(input);
+        let lanes = self.split(pair, 1);
+        self.define(self.func.result(inst), &lanes);
+        Ok(())
+    }
+
+    /// Whether parameters may be loaded into quads here.
+    fn parameters(&self) -> bool {
+        let all_lanes = self.frames_around() == 0 && self.block.is_some_and(|block| block.index() == 0);
+        self.gfx < Gfx::Gfx11 || all_lanes
+    }
+
+    /// The operand that names a component of an attribute.
+    fn attribute(&self, inst: Inst, slot: u16, component: u32) -> Selected<Operand> {
+        let number = self.interface.attribute(slot);
+        let number = number.ok_or_else(|| self.unsupported(inst, Some("an input that is not numbered")))?;
+        Ok(Operand::c32(number * 4 + component))
+    }
+
+    /// The parameters of a component in the lanes of each quad.
+    fn load_parameters(&mut self, inst: Inst, attribute: Operand) -> Selected<Operand> {
+        if !self.parameters() {
+            return Err(self.unsupported(inst, Some("not at the start of the shader")));
+        }
+        Ok(self.hw(Opcode::lds_param_load, RegClass::V1, &[attribute, M0]))
+    }
+
+    /// A component of the provoking vertex.
+    fn flat_lane(&mut self, inst: Inst, slot: u16, component: u32) -> Selected<Operand> {
+        let attribute = self.attribute(inst, slot, component)?;
+        if self.gfx < Gfx::Gfx11 {
+            return Ok(self.hw(Opcode::v_interp_mov_f32, RegClass::V1, &[Operand::c32(P0), attribute, M0]));
+        }
+        let parameters = self.load_parameters(inst, attribute)?;
+        Ok(self.in_quad(parameters, [0; 4]))
+    }
+
+    /// Loads components of the provoking vertex.
+    pub(super) fn load_flat(&mut self, inst: Inst, access: &SlotAccess) -> Selected<()> {
+        let func = self.func;
+        let result = func.result(inst);
+        let ty = func.ty(result);
+        if access.vertex {
+            return Err(self.unsupported(inst, Some("of a vertex of the primitive")));
+        }
+        if ty.base == Base::B64 {
+            return Err(self.unsupported(inst, Some("of this width")));
+        }
+        let slot = self.slot_of(inst, access, 0)?;
+        let mut lanes = Vec::new();
+        for lane in 0..u32::from(ty.lanes) {
+            lanes.push(self.flat_lane(inst, slot, u32::from(access.component) + lane)?);
+        }
+        self.define(result, &lanes);
+        Ok(())
+    }
+
+    /// Loads and interpolates components.
+    pub(super) fn load_interpolated(&mut self, inst: Inst, access: &SlotAccess) -> Selected<()> {
+        let func = self.func;
+        let result = func.result(inst);
+        let ty = func.ty(result);
+        if ty.base != Base::B32 {
+            return Err(self.unsupported(inst, Some("of this width")));
+        }
+        let slot = self.slot_of(inst, access, 1)?;
+        let coordinates = self.value(func.args(inst)[0]).to_vec();
+        let [i, j] = [0, 1].map(|at| coordinates.get(at).copied().unwrap_or(Operand::undef(RegClass::V1)));
+        let [i, j] = [i, j].map(|place| self.in_vgpr(place));
+        let mut lanes = Vec::new();
+        for lane in 0..u32::from(ty.lanes) {
+            let attribute = self.attribute(inst, slot, u32::from(access.component) + lane)?;
+            lanes.push(if self.gfx < Gfx::Gfx11 {
+                let first = self.hw(Opcode::v_interp_p1_f32, RegClass::V1, &[i, attribute, M0]);
+                self.hw(Opcode::v_interp_p2_f32, RegClass::V1, &[j, attribute, first, M0])
+            } else {
+                let parameters = self.load_parameters(inst, attribute)?;
+                let first = self.hw(Opcode::v_interp_p10_f32, RegClass::V1, &[parameters, i, parameters]);
+                self.hw(Opcode::v_interp_p2_f32_vinterp, RegClass::V1, &[parameters, j, first])
+            });
+        }
+        self.define(result, &lanes);
+        Ok(())
+    }
+}

@@ -1,0 +1,171 @@
+//! Which values are in registers when a block starts.
+
+use super::PhiResult;
+use super::distance::{LOOP_EXIT, NEVER};
+use super::walk::{NameUnion, Names, Spiller};
+use crate::ir::{Block, Temp};
+use std::collections::BTreeSet;
+use unwedge_base::entity::Entity;
+
+/// A value that may be in a register.
+struct Candidate {
+    value: Temp,
+    size: u32,
+    distance: u32,
+    /// It is the result of a phi.
+    phi: bool,
+    /// On how many paths it is not in a register.
+    missing: usize,
+    /// On how many it is, or needs none.
+    present: usize,
+}
+
+impl Spiller<'_> {
+    /// Starts a block. `back` gets the edges to it from blocks that come later.
+    pub fn enter(&mut self, block: Block, back: &mut Vec<(Block, Block)>) -> Names {
+        let preds = self.flow.preds(self.program, block).to_vec();
+        let live = self.live.live_in(block).filter(|temp| self.flow.has(self.program.class(*temp)));
+        let live: Vec<Temp> = live.collect();
+        let names = match preds[..] {
+            [] => Names::new(),
+            [pred] => {
+                let exit = &self.exits[pred.index()];
+                live.iter().filter_map(|temp| Some((*temp, *exit.get(temp)?))).collect()
+            }
+            _ => self.join(block, &preds, &live, back),
+        };
+        self.entries[block.index()] = names.clone();
+        names
+    }
+
+    fn join(
+        &mut self,
+        block: Block,
+        preds: &[Block],
+        live: &[Temp],
+        back: &mut Vec<(Block, Block)>,
+    ) -> Names {
+        let phis: Vec<PhiResult> = self.flow.phis(self.program, block).filter(|phi| !phi.dead).collect();
+        let header = preds.iter().any(|pred| *pred >= block);
+        let mut candidates: Vec<Candidate> = Vec::new();
+        for &value in live {
+            candidates.push(self.candidate(block, preds, value, None));
+        }
+        for phi in &phis {
+            candidates.push(self.candidate(block, preds, phi.result, Some(phi)));
+        }
+        let chosen = if header { self.of_loop(block, &candidates) } else { self.of_join(&candidates) };
+        let chosen = self.keep_room(&candidates, chosen);
+        for candidate in candidates.iter().filter(|candidate| !chosen.contains(&candidate.value)) {
+            if candidate.phi {
+                let phi = phis.iter().find(|phi| phi.result == candidate.value);
+                if let Some(phi) = phi {
+                    self.memory_phis.insert(phi.result, (block, phi.inst));
+                }
+            }
+            self.spilled.insert(candidate.value);
+        }
+        let mut names: Names = phis
+            .iter()
+            .filter(|phi| chosen.contains(&phi.result))
+            .map(|phi| (phi.result, phi.result))
+            .collect();
+        // The edges look at which values are in registers, not at their names.
+        let values = chosen.iter().map(|value| (*value, *value)).collect();
+        self.entries[block.index()] = values;
+        for &pred in preds {
+            if pred < block { self.couple(pred, block) } else { back.push((pred, block)) }
+        }
+        for &value in live.iter().filter(|value| chosen.contains(value)) {
+            let mut of_preds = preds.iter().map(|pred| self.exits[pred.index()].get(&value).copied());
+            let first = of_preds.next().flatten();
+            let name = match first.filter(|first| !header && of_preds.all(|name| name == Some(*first))) {
+                Some(name) => name,
+                None => {
+                    let name = self.program.make_temp(self.program.class(value));
+                    self.unions.push(NameUnion { block, value, name });
+                    name
+                }
+            };
+            names.insert(value, name);
+        }
+        names
+    }
+
+    fn candidate(&self, block: Block, preds: &[Block], value: Temp, phi: Option<&PhiResult>) -> Candidate {
+        let (mut present, mut missing) = (0, 0);
+        for (number, pred) in preds.iter().enumerate().filter(|(_, pred)| **pred < block) {
+            let needed = match phi {
+                None => Some(value),
+                Some(phi) => {
+                    let operand = self.program.operands(phi.inst).get(number);
+                    operand
+                        .filter(|operand| self.flow.has(operand.class))
+                        .and_then(|operand| operand.as_temp())
+                }
+            };
+            match needed {
+                Some(temp) if !self.exits[pred.index()].contains_key(&temp) => missing += 1,
+                _ => present += 1,
+            }
+        }
+        let distance = self.distances.at_entry(block, value);
+        Candidate { value, size: self.size(value), distance, phi: phi.is_some(), missing, present }
+    }
+
+    /// Those in registers on all paths, then those on some, the nearest uses first.
+    fn of_join(&self, candidates: &[Candidate]) -> BTreeSet<Temp> {
+        let mut order: Vec<&Candidate> =
+            candidates.iter().filter(|candidate| candidate.present > 0).collect();
+        order.sort_by_key(|candidate| (candidate.missing > 0, candidate.distance, candidate.value));
+        self.fill(order.into_iter(), self.limit)
+    }
+
+    /// Those that the loop uses, the nearest uses first; then others, if all of the loop leaves room for them.
+    fn of_loop(&self, block: Block, candidates: &[Candidate]) -> BTreeSet<Temp> {
+        let mut order: Vec<&Candidate> = candidates.iter().collect();
+        order.sort_by_key(|candidate| (candidate.distance, candidate.value));
+        let (inside, through): (Vec<&Candidate>, Vec<&Candidate>) =
+            order.into_iter().partition(|candidate| candidate.phi || candidate.distance < LOOP_EXIT);
+        let inside = inside.into_iter().filter(|candidate| candidate.distance != NEVER);
+        let mut chosen = self.fill(inside, self.limit);
+        let last = self.loops.last(block).unwrap_or(block);
+        let most = self.pressures[block.index()..=last.index()].iter().copied().max().unwrap_or_default();
+        let through_size: u32 = through.iter().map(|candidate| candidate.size).sum();
+        let own: u32 = chosen.iter().map(|value| self.size(*value)).sum();
+        let room = self.limit.saturating_sub(own.max(most.saturating_sub(through_size)));
+        let ready = through.into_iter().filter(|candidate| candidate.missing == 0);
+        chosen.extend(self.fill(ready, room));
+        chosen
+    }
+
+    fn fill<'c>(&self, candidates: impl Iterator<Item = &'c Candidate>, room: u32) -> BTreeSet<Temp> {
+        let mut left = room;
+        let mut chosen = BTreeSet::new();
+        for candidate in candidates {
+            if let Some(rest) = left.checked_sub(candidate.size) {
+                left = rest;
+                chosen.insert(candidate.value);
+            }
+        }
+        chosen
+    }
+
+    /// A copy from one slot to another, for a phi in memory, needs a register on the way.
+    fn keep_room(&self, candidates: &[Candidate], mut chosen: BTreeSet<Temp>) -> BTreeSet<Temp> {
+        let mut order: Vec<&Candidate> =
+            candidates.iter().filter(|candidate| chosen.contains(&candidate.value)).collect();
+        order.sort_by_key(|candidate| (candidate.distance, candidate.value));
+        loop {
+            let in_memory =
+                candidates.iter().filter(|candidate| candidate.phi && !chosen.contains(&candidate.value));
+            let Some(most) = in_memory.map(|candidate| candidate.size).max() else { return chosen };
+            let total: u32 = chosen.iter().map(|value| self.size(*value)).sum();
+            if total + most <= self.limit {
+                return chosen;
+            }
+            let Some(last) = order.pop() else { return chosen };
+            chosen.remove(&last.value);
+        }
+    }
+}

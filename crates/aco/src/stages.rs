@@ -1,0 +1,215 @@
+//! Which software stages run on which stage of the hardware, by generation and pipeline: `data/amd/stages.txt`.
+//!
+//! A merged stage runs two software stages one after the other, in lanes whose numbers the word [`MergedWaveInfo`] gives.
+
+use std::fmt;
+use unwedge_isa::amdgcn::Gfx;
+use unwedge_isa::amdgcn::model::{GENS, generations};
+use unwedge_shader::ir::Stage;
+
+const TABLE: &str = include_str!("../data/amd/stages.txt");
+
+/// Declares names of the table.
+macro_rules! names {
+    ($(#[doc = $about:literal])+ $type:ident { $($(#[doc = $doc:literal])+ $variant:ident $name:literal,)+ }) => {
+        $(#[doc = $about])+
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $type { $($(#[doc = $doc])+ $variant,)+ }
+
+        impl $type {
+            /// All.
+            pub const ALL: &'static [$type] = &[$($type::$variant),+];
+
+            /// The name in the table.
+            pub const fn name(self) -> &'static str {
+                match self { $($type::$variant => $name,)+ }
+            }
+
+            fn from_name(name: &str) -> Option<$type> {
+                $type::ALL.iter().copied().find(|known| known.name() == name)
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+    };
+}
+
+names! {
+    /// How a pipeline reaches the rasterizer.
+    PipelineMode {
+        /// By the stages that gfx6 has.
+        Legacy "legacy",
+        /// By primitive shaders (NGG), which export primitives.
+        Ngg "ngg",
+        /// It does not.
+        Compute "compute",
+    }
+}
+
+names! {
+    /// Which stages a pipeline has beside vertex and fragment.
+    PipelineShape {
+        /// None.
+        Plain "plain",
+        /// Tessellation.
+        Tess "tess",
+        /// A geometry shader.
+        Geometry "geometry",
+        /// Both.
+        Both "both",
+    }
+}
+
+names! {
+    /// A stage of the hardware.
+    HardwareStage {
+        /// Local shader.
+        Ls "LS",
+        /// Hull shader.
+        Hs "HS",
+        /// Export shader.
+        Es "ES",
+        /// Geometry shader.
+        Gs "GS",
+        /// The last before the rasterizer.
+        Vs "VS",
+        /// Local and hull shader in one.
+        LsHs "LSHS",
+        /// Export and geometry shader in one.
+        EsGs "ESGS",
+        /// Primitive shader.
+        Ngg "NGG",
+        /// Pixel shader.
+        Ps "PS",
+        /// Compute shader.
+        Cs "CS",
+    }
+}
+
+names! {
+    /// Where outputs go.
+    OutputMemory {
+        /// Memory of the workgroup.
+        Lds "lds",
+        /// Memory.
+        Vram "vram",
+        /// Positions and parameters.
+        Export "export",
+        /// Attachments.
+        Target "target",
+        /// Nowhere.
+        None "none",
+    }
+}
+
+/// A program of the software.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SoftwareStage {
+    /// A stage of the API.
+    Stage(Stage),
+    /// The shader that reads what a geometry shader left in memory, and exports it.
+    Copy,
+}
+
+impl SoftwareStage {
+    fn from_name(name: &str) -> Option<SoftwareStage> {
+        match name {
+            "copy" => Some(SoftwareStage::Copy),
+            _ => Stage::from_name(name).map(SoftwareStage::Stage),
+        }
+    }
+}
+
+/// A row of the table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StageRow {
+    /// Generations, a bit for each.
+    generations: u64,
+    /// How the pipeline reaches the rasterizer.
+    pub mode: PipelineMode,
+    /// Which stages it has.
+    pub shape: PipelineShape,
+    /// The stage of the hardware.
+    pub hardware: HardwareStage,
+    /// What runs there, in order.
+    pub software: Vec<SoftwareStage>,
+    /// Where outputs of the last one go; those of one before it go to LDS.
+    pub to: OutputMemory,
+    /// ACO's name.
+    pub name: &'static str,
+}
+
+impl StageRow {
+    /// Whether it holds for a generation.
+    pub fn holds(&self, generation: Gfx) -> bool {
+        self.generations >> (generation as u32) & 1 != 0
+    }
+}
+
+fn row(line: &'static str) -> Option<StageRow> {
+    let mut cells = line.split_whitespace();
+    let mut cell = || cells.next();
+    Some(StageRow {
+        generations: u64::from(generations(cell()?)?) & ((1 << GENS) - 1),
+        mode: PipelineMode::from_name(cell()?)?,
+        shape: PipelineShape::from_name(cell()?)?,
+        hardware: HardwareStage::from_name(cell()?)?,
+        software: cell()?.split('+').map(SoftwareStage::from_name).collect::<Option<_>>()?,
+        to: OutputMemory::from_name(cell()?)?,
+        name: cell()?,
+    })
+}
+
+/// All rows. A line that is not one is left out; a test finds none.
+pub fn rows() -> impl Iterator<Item = StageRow> {
+    lines().filter_map(row)
+}
+
+fn lines() -> impl Iterator<Item = &'static str> {
+    TABLE.lines().filter(|line| !line.is_empty() && !line.starts_with('#'))
+}
+
+/// The row of a software stage in a pipeline; `None` if the generation does not have the pipeline.
+pub fn find(
+    generation: Gfx,
+    mode: PipelineMode,
+    shape: PipelineShape,
+    stage: SoftwareStage,
+) -> Option<StageRow> {
+    let wanted = |row: &StageRow| {
+        row.mode == mode
+            && row.holds(generation)
+            && row.software.contains(&stage)
+            && (mode == PipelineMode::Compute || row.shape == shape)
+    };
+    rows().find(wanted)
+}
+
+/// The word that tells a merged stage how many lanes each part has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MergedWaveInfo;
+
+impl MergedWaveInfo {
+    /// First bit and width of the number of lanes of the first part.
+    pub const FIRST: (u32, u32) = (0, 8);
+    /// The same of the second part.
+    pub const SECOND: (u32, u32) = (8, 8);
+    /// The number of the wave in its workgroup.
+    pub const WAVE: (u32, u32) = (24, 4);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_is_a_row() {
+        let broken: Vec<_> = lines().filter(|line| row(line).is_none()).collect();
+        assert!(broken.is_empty(), "{broken:?}");
+        assert!(rows().all(|row| Gfx::ALL.iter().any(|generation| row.holds(*generation))));
+    }
+}

@@ -1,0 +1,240 @@
+//! Vertex and fragment shaders: compiled for every generation, run on the emulator, and compared with the interpreter of the shader IR.
+//!
+//! Shaders of the conformance suite and random ones. What the compiler refuses is counted by its message. `UNWEDGE_ALL=1` takes all modules, `UNWEDGE_SEEDS=N`
+//! so many random shaders.
+
+mod rig;
+
+use rig::pipeline::{build, judge};
+use rig::recorded::{columns, in_parallel};
+use std::collections::{BTreeMap, BTreeSet};
+use unwedge_aco::Options;
+use unwedge_aco::stages::{HardwareStage, OutputMemory, PipelineMode, PipelineShape, SoftwareStage, rows};
+use unwedge_isa::amdgcn::{Gfx, Gpu};
+use unwedge_shader::front::spirv::{Options as ReadOptions, Reader, words};
+use unwedge_shader::ir::{Shader, Stage};
+use unwedge_testkit::data;
+use unwedge_testkit::mutate::Rng;
+use unwedge_testkit::shaders::random_stage;
+
+/// Of how many modules one is taken without `UNWEDGE_ALL`.
+const SAMPLE: usize = 23;
+
+/// What became of a shader.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Verdict {
+    Agrees,
+    /// It is compiled; nothing is compared, because the interpreter does not run it with what it is given.
+    Compiled,
+    Refused(String),
+    Wrong(String),
+}
+
+fn options_of(gpu: Gpu, legacy: bool) -> Options {
+    let mut options = Options::new(gpu);
+    options.graphics.legacy = legacy;
+    options
+}
+
+fn verdict(shader: &Shader, options: &Options, seed: u64) -> Verdict {
+    match build(shader, options) {
+        Err(("compile", what)) => Verdict::Refused(what),
+        Err((step, what)) => Verdict::Wrong(format!("{step}: {what}")),
+        Ok(compiled) => match judge(shader, &compiled, options, seed) {
+            Ok(Some(())) => Verdict::Agrees,
+            Ok(None) => Verdict::Compiled,
+            Err((step, what)) => Verdict::Wrong(format!("{step}: {what}")),
+        },
+    }
+}
+
+/// Every GPU in both sizes of the wave, and gfx10 in both ways to the rasterizer.
+fn targets() -> Vec<(String, Options)> {
+    let mut all = Vec::new();
+    for name in rig::GPUS {
+        for wave64 in [true, false] {
+            let gpu = Gpu::new(name).expect("a GPU").with_wave64(wave64);
+            if gpu.wave64() != wave64 {
+                continue;
+            }
+            let both = matches!(gpu.generation(), Gfx::Gfx10 | Gfx::Gfx10_3);
+            for legacy in [false, true].into_iter().take(if both { 2 } else { 1 }) {
+                let kind = if legacy { " legacy" } else { "" };
+                all.push((
+                    format!("{name} wave{}{kind}", if wave64 { 64 } else { 32 }),
+                    options_of(gpu, legacy),
+                ));
+            }
+        }
+    }
+    all
+}
+
+/// Graphics modules of the conformance suite.
+fn modules() -> Vec<(String, Stage, Vec<u8>)> {
+    let Some(table) = data::text("cts-amber/spirv.csv") else { return Vec::new() };
+    let mut stages = BTreeMap::new();
+    for [module, stage, status] in columns(&table, ["module", "stage", "status"]) {
+        let stage = match &stage[..] {
+            "vertex" => Stage::Vertex,
+            "fragment" => Stage::Fragment,
+            "tessellation_control" => Stage::TessControl,
+            "tessellation_evaluation" => Stage::TessEval,
+            "geometry" => Stage::Geometry,
+            _ => continue,
+        };
+        if status == "ok" {
+            stages.insert(module, stage);
+        }
+    }
+    data::archive("cts-amber/spirv.tar.gz")
+        .into_iter()
+        .filter_map(|(name, bytes)| {
+            let file = name.rsplit('/').next()?.to_owned();
+            Some((file.clone(), *stages.get(&file)?, bytes))
+        })
+        .collect()
+}
+
+fn read(bytes: &[u8], stage: Stage) -> Result<Shader, String> {
+    let mut shader = Shader::default();
+    let options = ReadOptions { stage: Some(stage), ..ReadOptions::default() };
+    let words = words(bytes).map_err(|error| error.to_string())?;
+    Reader::default().read(&words, &options, &mut shader).map_err(|error| error.to_string())?;
+    Ok(shader)
+}
+
+/// Counts verdicts by stage and target, prints the table, and returns what is wrong.
+fn report(results: Vec<(Stage, String, String, Verdict)>) -> Vec<String> {
+    let mut counts: BTreeMap<(&str, String), [usize; 4]> = BTreeMap::new();
+    let mut refusals: BTreeMap<(&str, String), BTreeSet<String>> = BTreeMap::new();
+    let mut wrong = Vec::new();
+    for (stage, target, name, verdict) in results {
+        let row = counts.entry((stage.name(), target.clone())).or_default();
+        match verdict {
+            Verdict::Agrees => row[0] += 1,
+            Verdict::Compiled => row[1] += 1,
+            Verdict::Refused(what) => {
+                row[2] += 1;
+                refusals.entry((stage.name(), what)).or_default().insert(name);
+            }
+            Verdict::Wrong(what) => {
+                row[3] += 1;
+                wrong.push(format!("{target} {name}: {what}"));
+            }
+        }
+    }
+    for ((stage, target), [agree, compiled, refused, wrong]) in counts {
+        println!(
+            "{stage:14} {target:24} {agree:5} agree {compiled:5} compiled {refused:5} refused {wrong:5} wrong"
+        );
+    }
+    let mut refusals: Vec<_> = refusals.into_iter().collect();
+    refusals.sort_by_key(|(_, names)| std::cmp::Reverse(names.len()));
+    for ((stage, what), names) in refusals {
+        println!("{:5} {stage}: {what} ({})", names.len(), names.first().map_or("", String::as_str));
+    }
+    wrong
+}
+
+#[test]
+fn shaders_of_the_suite_do_what_the_interpreter_does() {
+    let modules = modules();
+    if modules.is_empty() {
+        eprintln!("no modules under {}", data::root().display());
+        return;
+    }
+    let all = std::env::var_os("UNWEDGE_ALL").is_some();
+    let only = std::env::var("UNWEDGE_ONLY").unwrap_or_default();
+    let targets = targets();
+    let mut jobs = Vec::new();
+    for (number, (name, stage, bytes)) in modules.iter().enumerate() {
+        if !name.contains(&only) || only.is_empty() && !all && number % SAMPLE != 0 {
+            continue;
+        }
+        if let Ok(shader) = read(bytes, *stage) {
+            jobs.push((name, *stage, shader));
+        }
+    }
+    assert!(!jobs.is_empty(), "a module is read");
+    let results = in_parallel(&jobs, |(name, stage, shader)| {
+        let verdicts = targets
+            .iter()
+            .map(|(target, options)| (*stage, target.clone(), (*name).clone(), verdict(shader, options, 1)));
+        verdicts.collect::<Vec<_>>()
+    });
+    let mut wrong = report(results.into_iter().flatten().collect());
+    let count = wrong.len();
+    wrong.truncate(40);
+    assert!(wrong.is_empty(), "{count} are wrong: {wrong:#?}");
+}
+
+#[test]
+fn random_shaders_do_what_the_interpreter_does() {
+    let seeds = std::env::var("UNWEDGE_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(60u64);
+    let targets = targets();
+    let jobs: Vec<u64> = (0..seeds).collect();
+    let results = in_parallel(&jobs, |seed| {
+        let shader = random_stage(&mut Rng::new(*seed));
+        let (target, options) = &targets[*seed as usize % targets.len()];
+        (shader.info.stage, target.clone(), format!("seed {seed}"), verdict(&shader, options, *seed))
+    });
+    let mut wrong = report(results);
+    let count = wrong.len();
+    wrong.truncate(40);
+    assert!(wrong.is_empty(), "{count} of {seeds} are wrong: {wrong:#?}");
+}
+
+/// The table of stages says what the recorded facts say.
+#[test]
+fn stages_are_those_of_the_facts() {
+    let Some(table) = data::text("amd/facts/stages.csv") else {
+        eprintln!("no facts under {}", data::root().display());
+        return;
+    };
+    let mut facts = BTreeSet::new();
+    for [gens, pipeline, hardware, software] in columns(&table, ["gens", "pipeline", "hw_stage", "sw_stages"])
+    {
+        let mode = match &gens[..] {
+            "all" => PipelineMode::Compute,
+            gens if gens.contains("NGG") => PipelineMode::Ngg,
+            _ => PipelineMode::Legacy,
+        };
+        let shape = match &pipeline[..] {
+            "tess" => PipelineShape::Tess,
+            "GS" => PipelineShape::Geometry,
+            "tess+GS" => PipelineShape::Both,
+            _ => PipelineShape::Plain,
+        };
+        let hardware = match &hardware[..] {
+            "HS (LSHS)" => "LSHS",
+            "GS (ESGS)" => "ESGS",
+            "NGG GS" => "NGG",
+            other => other,
+        };
+        let stage = |name: &str| match name {
+            "VS" => SoftwareStage::Stage(Stage::Vertex),
+            "TCS" => SoftwareStage::Stage(Stage::TessControl),
+            "TES" => SoftwareStage::Stage(Stage::TessEval),
+            "GS" => SoftwareStage::Stage(Stage::Geometry),
+            "FS" => SoftwareStage::Stage(Stage::Fragment),
+            "CS" => SoftwareStage::Stage(Stage::Compute),
+            _ => SoftwareStage::Copy,
+        };
+        let software: Vec<String> = software.split('+').map(|name| format!("{:?}", stage(name))).collect();
+        let merged = gens.contains("gfx9");
+        facts.insert((mode, shape, hardware.to_owned(), software, merged && mode == PipelineMode::Legacy));
+    }
+    let own: BTreeSet<_> = rows()
+        .map(|row| {
+            let software = row.software.iter().map(|stage| format!("{stage:?}")).collect();
+            let merged = row.holds(Gfx::Gfx9) && row.mode == PipelineMode::Legacy;
+            (row.mode, row.shape, row.hardware.name().to_owned(), software, merged)
+        })
+        .collect();
+    assert_eq!(own, facts);
+    let exported = rows()
+        .filter(|row| row.to == OutputMemory::Export)
+        .all(|row| matches!(row.hardware, HardwareStage::Vs | HardwareStage::Ngg));
+    assert!(exported, "only the last stage before the rasterizer exports");
+}

@@ -1,0 +1,234 @@
+//! What follows register allocation, held to recorded cases of ACO's phases and to its statistics.
+
+mod rig;
+
+use rig::cases::{Case, cases, machine};
+use rig::recorded::{columns, in_parallel};
+use std::collections::BTreeMap;
+use unwedge_aco::assemble::assemble;
+use unwedge_aco::cost::estimate;
+use unwedge_aco::machine::MachineProgram;
+use unwedge_aco::{Code, clauses, hazards, waits};
+use unwedge_check::amdgcn::{Certainty, CheckOptions, Rule, check_words};
+use unwedge_isa::amdgcn::model::{Class, Role};
+use unwedge_isa::amdgcn::{Gpu, Operand, Reg, codec, text};
+use unwedge_testkit::data;
+
+fn words(hex: &str) -> Vec<u32> {
+    let word = |chunk: &[u8]| u32::from_str_radix(std::str::from_utf8(chunk).ok()?, 16).ok();
+    hex.as_bytes().chunks_exact(8).map(|chunk| word(chunk).expect("hexadecimal")).collect()
+}
+
+/// Code without branches as one block; `None` if it has some.
+fn straight(words: Vec<u32>, gpu: &Gpu) -> Option<Code> {
+    let mut at = 0;
+    while at < words.len() {
+        let sized = codec::decode(&words[at..], gpu)?;
+        at += usize::from(sized.dwords);
+        if sized.inst.row().role == Role::End {
+            break;
+        }
+        let branches = sized
+            .inst
+            .written()
+            .any(|(slot, operand)| slot.class == Class::Label && matches!(operand, Operand::Imm(_)));
+        // Code of several blocks, between which there is no branch, sets `exec`.
+        let mut sets_exec = false;
+        sized.inst.touches(gpu, &mut |touch| {
+            sets_exec |= touch.access.writes() && matches!(touch.reg, Reg::EXEC | Reg::EXEC_HI);
+        });
+        if branches || sets_exec {
+            return None;
+        }
+    }
+    let words = words[..at].to_vec();
+    Some(Code { words, starts: vec![0], ..Code::default() })
+}
+
+#[test]
+fn latency_of_straight_code_is_what_aco_estimates() {
+    let (Some(rows), Some(binaries)) =
+        (data::text("amd/shaders/baseline.csv.gz"), data::text("amd/shaders/aco_binaries.csv.gz"))
+    else {
+        eprintln!("no recorded code under {}", data::root().display());
+        return;
+    };
+    let latency: BTreeMap<(String, String), u64> = columns(&rows, ["family", "backend", "shader", "latency"])
+        .into_iter()
+        .filter(|[_, backend, ..]| backend == "aco")
+        .map(|[family, _, shader, latency]| ((family, shader), latency.parse().expect("a number")))
+        .collect();
+    let jobs: Vec<_> = columns(&binaries, ["family", "shader", "wave", "code_dwords_hex"])
+        .into_iter()
+        .enumerate()
+        .filter(|(number, _)| std::env::var_os("UNWEDGE_ALL").is_some() || number % 8 == 0)
+        .map(|(_, job)| job)
+        .collect();
+    let compared = in_parallel(&jobs, |[family, shader, wave, hex]| {
+        let gpu = Gpu::new(family).expect("a chip").with_wave64(wave == "64");
+        let own = estimate(&straight(words(hex), &gpu)?, &gpu, None).latency;
+        let recorded = *latency.get(&(family.clone(), shader.clone()))?;
+        Some((family.clone(), shader.clone(), wave.clone(), own, recorded))
+    });
+    let mut by_chip: BTreeMap<_, (usize, usize)> = BTreeMap::new();
+    for (family, shader, wave, own, recorded) in compared.into_iter().flatten() {
+        let (all, same) = by_chip.entry((family.clone(), wave.clone())).or_default();
+        *all += 1;
+        *same += usize::from(own == recorded);
+        if own != recorded {
+            println!("{family} {shader} wave{wave}: {own}, not {recorded}");
+        }
+    }
+    for ((family, wave), (all, same)) in &by_chip {
+        println!("{family:10} wave{wave} {same:>5} of {all}");
+    }
+    let (all, same) = by_chip.values().fold((0, 0), |sum, own| (sum.0 + own.0, sum.1 + own.1));
+    assert!(all > 0 && same * 50 >= all * 49, "{same} of {all} latencies are those of ACO");
+}
+
+/// Instructions of a program that the project prints as text.
+fn text(program: &MachineProgram) -> Vec<String> {
+    let mut lines = Vec::new();
+    for block in &program.blocks {
+        for inst in &block.insts {
+            let mut line = String::new();
+            text::write(&inst.inst, &program.gpu, &mut line);
+            lines.push(line);
+        }
+    }
+    lines
+}
+
+/// What was done with the cases of a pass.
+#[derive(Default)]
+struct Tally {
+    cases: usize,
+    /// Not compared, by reason.
+    left: BTreeMap<String, usize>,
+    good: usize,
+    /// The first cases that are not as wanted.
+    bad: Vec<String>,
+}
+
+impl Tally {
+    fn judge(&mut self, id: &str, verdict: Result<(), String>) {
+        self.cases += 1;
+        match verdict {
+            Ok(()) => self.good += 1,
+            Err(what) => self.bad.push(format!("{id}: {what}")),
+        }
+    }
+
+    fn leave(&mut self, why: &str) {
+        let reason = why.split(':').next().unwrap_or_default().split(' ').next().unwrap_or_default();
+        *self.left.entry(reason.to_owned()).or_default() += 1;
+    }
+
+    /// Fails if fewer cases than a share are good.
+    fn finish(&self, pass: &str, share: f64) {
+        println!("{pass}: {} of {} good, left out: {:?}", self.good, self.cases, self.left);
+        for bad in self.bad.iter().take(if std::env::var_os("UNWEDGE_ALL").is_some() { usize::MAX } else { 12 }) {
+            println!("  {bad}");
+        }
+        let left: usize = self.left.values().sum();
+        assert!(left * 20 <= self.cases, "{pass}: {left} cases are not read");
+        assert!(
+            self.good as f64 >= share * self.cases as f64,
+            "{pass}: {} of {} good",
+            self.good,
+            self.cases
+        );
+    }
+}
+
+/// Cases of a pass with their programs.
+fn programs(pass: &str, tally: &mut Tally) -> Vec<(Case, MachineProgram, MachineProgram)> {
+    let mut found = Vec::new();
+    for case in cases(pass) {
+        match (machine(&case.gpu, &case.input), machine(&case.gpu, &case.output)) {
+            (Ok((input, _)), Ok((output, _))) => found.push((case, input, output)),
+            (Err(why), _) | (_, Err(why)) => tally.leave(&why),
+        }
+    }
+    found
+}
+
+#[test]
+fn clauses_are_those_of_the_cases() {
+    let mut tally = Tally::default();
+    for (case, mut program, wanted) in programs("form_hard_clauses", &mut tally) {
+        clauses::form(&mut program);
+        let (own, wanted) = (text(&program), text(&wanted));
+        let differs = own.iter().zip(&wanted).find(|(own, wanted)| own != wanted);
+        tally.judge(
+            &case.id,
+            match differs {
+                _ if own == wanted => Ok(()),
+                Some((own, wanted)) => Err(format!("{own}, not {wanted}")),
+                None => Err("another length".to_owned()),
+            },
+        );
+    }
+    tally.finish("form_hard_clauses", 1.0);
+}
+
+/// How many waits, NOPs and instructions like them there are, beyond those of another program.
+fn inserted(program: &MachineProgram, before: usize) -> usize {
+    program.blocks.iter().map(|block| block.insts.len()).sum::<usize>() - before
+}
+
+/// What the checker finds of some rules; registers that nothing wrote do not count, as cases begin in the middle of a program.
+fn check(program: &mut MachineProgram, about: impl Fn(Rule) -> bool) -> Result<(), String> {
+    let gpu = program.gpu;
+    let words = assemble(program).map_err(|error| error.to_string())?.words;
+    let options = CheckOptions { continues: true, ..CheckOptions::default() };
+    let report = check_words(&words, &gpu, &options);
+    let wrong =
+        report.findings.iter().find(|finding| finding.level == Certainty::Error && about(finding.rule));
+    match wrong {
+        Some(finding) => Err(format!("{finding:?}")),
+        None => Ok(()),
+    }
+}
+
+fn count(program: &MachineProgram) -> usize {
+    program.blocks.iter().map(|block| block.insts.len()).sum()
+}
+
+/// Waits as a hazard rule is not one of them.
+fn is_wait(rule: Rule) -> bool {
+    matches!(rule, Rule::Wait | Rule::FlatWait | Rule::HalfWait)
+}
+
+#[test]
+fn waits_are_enough_and_not_more_than_in_the_cases() {
+    let mut tally = Tally::default();
+    for (case, mut program, wanted) in programs("insert_waitcnt", &mut tally) {
+        let before = count(&program);
+        waits::insert(&mut program);
+        let (own, wanted) = (inserted(&program, before), inserted(&wanted, before));
+        let listing = text(&program).join("; ");
+        let verdict = check(&mut program, is_wait).and_then(|()| {
+            if own <= wanted { Ok(()) } else { Err(format!("{own} waits, not {wanted}: {listing}")) }
+        });
+        tally.judge(&case.id, verdict);
+    }
+    tally.finish("insert_waitcnt", 0.97);
+}
+
+#[test]
+fn hazards_are_cured_with_no_more_than_in_the_cases() {
+    let mut tally = Tally::default();
+    for (case, mut program, wanted) in programs("insert_nops", &mut tally) {
+        let before = count(&program);
+        hazards::insert(&mut program);
+        let (own, wanted) = (inserted(&program, before), inserted(&wanted, before));
+        let listing = text(&program).join("; ");
+        let about = |rule: Rule| !is_wait(rule) && rule > Rule::SpareNop && rule != Rule::OpenEnd;
+        let verdict = check(&mut program, about).and_then(|()| {
+            if own <= wanted { Ok(()) } else { Err(format!("{own} cures, not {wanted}: {listing}")) }
+        });
+        tally.judge(&case.id, verdict);
+    }
+    tally.finish("insert_nops", 0.97);
+}

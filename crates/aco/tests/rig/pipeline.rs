@@ -1,0 +1,598 @@
+//! One wave of a graphics stage on the emulator, and the same invocations in the interpreter of the shader IR: what both leave is compared.
+//!
+//! Inputs are such that interpolation is exact: small whole numbers at vertices, coordinates in eighths. Denormals are kept in both.
+
+use super::recorded::Problem;
+use std::collections::BTreeMap;
+use unwedge_aco::abi::{Argument, PixelInput};
+use unwedge_aco::stages::HardwareStage;
+use unwedge_aco::{Compiled, Options, compile};
+use unwedge_check::amdgcn::{Certainty, CheckOptions, check_words};
+use unwedge_isa::amdgcn::{Gfx, Gpu};
+use unwedge_shader::interp::{
+    self, BindingPoint, Bindings, InterfaceSlot, InvocationInput, InvocationOutput, Limits, NoImages,
+    run_stage,
+};
+use unwedge_shader::ir::{
+    Builtin, FIRST_LOCATION_SLOT, InterpAt, Op, Payload, ResourceClass, Shader, SlotDir, Stage, SystemValue,
+};
+use unwedge_shader::passes::lower_io;
+use unwedge_sim::amdgcn::{Dispatch, MessageKind, Program, SimMemory, Timing, WaveMessage, run};
+use unwedge_testkit::mutate::Rng;
+use unwedge_testkit::pack::bytes;
+
+const CODE: u64 = 0x0080_0000;
+const TABLES: u64 = 0x0001_0000;
+const TABLE_STRIDE: u64 = 0x1000;
+const PUSH: u64 = 0x000f_0000;
+const VERTEX_TABLE: u64 = 0x000e_0000;
+const RINGS: u64 = 0x000d_0000;
+const BUFFERS: u64 = 0x1000_0000;
+const BUFFER_STRIDE: u64 = 0x0010_0000;
+const VERTEX_BUFFERS: u64 = 0x2000_0000;
+const RING: u64 = 0x3000_0000;
+/// The attribute ring: its bytes, where the workgroup's part begins, bytes of an element, and how many vertices are together.
+const RING_BYTES: usize = 1 << 18;
+const RING_PART: u64 = 3;
+const RING_ELEMENT: u64 = 16;
+const RING_TOGETHER: u64 = 32;
+/// Elements of a vertex buffer.
+const ELEMENTS: u32 = 48;
+/// Vertices that run: not a whole wave.
+const VERTICES: usize = 23;
+/// Bytes of a buffer without a size.
+const OPEN_BUFFER: u32 = 1024;
+const PUSH_BYTES: usize = 256;
+/// Where parameters begin in LDS, and the quad that begins a second primitive.
+const LDS_BASE: u32 = 64;
+const SECOND_PRIMITIVE: usize = 3;
+/// Dwords of an attribute of a primitive.
+const PARAMETERS: usize = 12;
+const STEPS: u64 = 200_000;
+
+/// How buffers are filled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fill {
+    /// Floats and whole numbers.
+    Mixed,
+    /// Small whole numbers, so that loops end.
+    Small,
+}
+
+/// What one shader is given.
+struct Case {
+    shader: Shader,
+    inputs: Vec<InvocationInput>,
+    buffers: BTreeMap<BindingPoint, Vec<u8>>,
+    push: Vec<u8>,
+    /// By location: words of all elements.
+    vertices: BTreeMap<u32, Vec<u32>>,
+    /// Values of slots at the vertices of both primitives.
+    primitives: [BTreeMap<u16, [[u32; 4]; 3]>; 2],
+    base_vertex: u32,
+    first_instance: u32,
+    lanes: usize,
+}
+
+fn float(rng: &mut Rng) -> u32 {
+    (rng.below(17) as f32 - 8.0).to_bits()
+}
+
+fn fill_bytes(rng: &mut Rng, count: usize, fill: Fill) -> Vec<u8> {
+    let mut made = Vec::new();
+    while made.len() < count {
+        let word = match (fill, rng.below(2)) {
+            (Fill::Mixed, 0) => float(rng),
+            _ => rng.below(5) as u32,
+        };
+        made.extend(word.to_le_bytes());
+    }
+    made.truncate(count);
+    made
+}
+
+/// Whether a result of the machine may be off by some units in the last place.
+fn is_inexact(op: Op) -> bool {
+    matches!(op, Op::FDiv | Op::FSqrt | Op::FRsqrt | Op::FSin | Op::FCos | Op::FExp2 | Op::FLog2)
+}
+
+fn close(a: u32, b: u32) -> bool {
+    let [x, y] = [a, b].map(|bits| f64::from(f32::from_bits(bits)));
+    a == b || x.is_nan() && y.is_nan() || (x - y).abs() <= 1e-4 * x.abs().max(y.abs()).max(1.0)
+}
+
+impl Case {
+    fn new(shader: &Shader, lanes: usize, rng: &mut Rng, fill: Fill) -> Case {
+        let mut shader = shader.clone();
+        lower_io(&mut shader);
+        let mut buffers = BTreeMap::new();
+        for data in shader.resources.values() {
+            if !matches!(data.class, ResourceClass::UniformBuffer | ResourceClass::StorageBuffer) {
+                continue;
+            }
+            let point = BindingPoint { set: data.set, binding: data.binding, index: 0 };
+            let size =
+                data.size.max(if data.class == ResourceClass::StorageBuffer { OPEN_BUFFER } else { 64 });
+            buffers.entry(point).or_insert_with(|| fill_bytes(rng, size.next_multiple_of(16) as usize, fill));
+        }
+        let push = fill_bytes(rng, PUSH_BYTES, fill);
+        let mut case = Case {
+            shader,
+            inputs: Vec::new(),
+            buffers,
+            push,
+            vertices: BTreeMap::new(),
+            primitives: Default::default(),
+            base_vertex: rng.below(9) as u32,
+            first_instance: rng.below(5) as u32,
+            lanes,
+        };
+        match case.shader.info.stage {
+            Stage::Fragment => case.pixels(rng),
+            _ => case.vertices(rng),
+        }
+        case
+    }
+
+    /// Slots that the shader loads.
+    fn loaded(&self) -> Vec<u16> {
+        let mut slots = Vec::new();
+        for inst in self.shader.entry().walk() {
+            match self.shader.entry().payload(inst) {
+                Payload::Slot(access) if access.dir == SlotDir::Input => {
+                    slots.extend(access.slot..access.slot.saturating_add(access.count));
+                }
+                Payload::SysVal(value) if self.shader.info.stage == Stage::Fragment => {
+                    slots.extend(value.fragment_slot());
+                }
+                _ => {}
+            }
+        }
+        slots.sort_unstable();
+        slots.dedup();
+        slots
+    }
+
+    fn vertices(&mut self, rng: &mut Rng) {
+        for slot in self.loaded() {
+            let words =
+                (0..ELEMENTS * 4).map(|_| if rng.below(4) == 0 { rng.below(7) as u32 } else { float(rng) });
+            self.vertices.insert(u32::from(slot - FIRST_LOCATION_SLOT.min(slot)), words.collect());
+        }
+        for _ in 0..VERTICES.min(self.lanes) {
+            let (vertex, instance) = (rng.below(16) as u32, rng.below(4) as u32);
+            let mut input = InvocationInput::default();
+            let index = vertex + self.base_vertex;
+            for (value, word) in [
+                (SystemValue::VertexIndex, index),
+                (SystemValue::InstanceIndex, instance + self.first_instance),
+                (SystemValue::BaseVertex, self.base_vertex),
+                (SystemValue::BaseInstance, self.first_instance),
+                (SystemValue::DrawIndex, 1),
+                (SystemValue::ViewIndex, 2),
+            ] {
+                input.system_values.insert(value, [word, 0, 0, 0]);
+            }
+            for (location, words) in &self.vertices {
+                let at = index as usize * 4;
+                let lanes = std::array::from_fn(|lane| Some(words[at + lane]));
+                let slot = *location + u32::from(FIRST_LOCATION_SLOT);
+                input.slots.insert(InterfaceSlot { slot, vertex: 0, patch: false, index: 0 }, lanes);
+            }
+            self.inputs.push(input);
+        }
+    }
+
+    fn pixels(&mut self, rng: &mut Rng) {
+        let slots = self.loaded();
+        for primitive in &mut self.primitives {
+            for &slot in &slots {
+                let corners = std::array::from_fn(|_| std::array::from_fn(|_| float(rng)));
+                primitive.insert(slot, corners);
+            }
+        }
+        for lane in 0..self.lanes {
+            let (quad, at) = (lane / 4, lane % 4);
+            let primitive = &self.primitives[usize::from(quad >= SECOND_PRIMITIVE)];
+            let mut input =
+                InvocationInput { helper: at != quad % 4 && rng.below(3) == 0, ..Default::default() };
+            for (&slot, corners) in primitive {
+                for (vertex, lanes) in (0..).zip(corners) {
+                    let key = InterfaceSlot { slot: slot.into(), vertex, patch: false, index: 0 };
+                    input.slots.insert(key, lanes.map(Some));
+                }
+                for value in [SystemValue::PrimitiveId, SystemValue::Layer, SystemValue::ViewportIndex] {
+                    if value.fragment_slot() == Some(slot) {
+                        input.system_values.insert(value, [corners[0][0], 0, 0, 0]);
+                    }
+                }
+            }
+            let x = (quad % 4 * 2 + at % 2) as f32 + 0.5;
+            let y = (quad / 4 * 2 + at / 2) as f32 + 0.5;
+            let w = [0.25f32, 0.5, 1.0, 2.0][rng.below(4)];
+            let depth = rng.below(9) as f32 / 8.0;
+            for (value, words) in [
+                (SystemValue::FragCoord, [x, y, depth, 1.0 / w].map(f32::to_bits)),
+                (SystemValue::FrontFacing, [u32::from(quad < SECOND_PRIMITIVE), 0, 0, 0]),
+                (SystemValue::SampleId, [quad as u32 % 4, 0, 0, 0]),
+                (SystemValue::SampleMaskIn, [1 << (quad % 4), 0, 0, 0]),
+                (SystemValue::ViewIndex, [2, 0, 0, 0]),
+            ] {
+                input.system_values.insert(value, words);
+            }
+            for at in [InterpAt::Pixel, InterpAt::Centroid, InterpAt::Sample] {
+                for linear in [false, true] {
+                    let pair = [0, 1].map(|_| (rng.below(9) as f32 / 8.0).to_bits());
+                    input.barycentrics.insert((at, linear), pair);
+                }
+            }
+            self.inputs.push(input);
+        }
+    }
+
+    /// What the interpreter leaves.
+    fn interpret(&self) -> Result<(Vec<InvocationOutput>, BTreeMap<BindingPoint, Vec<u8>>), String> {
+        let mut bindings = Bindings { push: self.push.clone(), ..Bindings::default() };
+        let places: Vec<(BindingPoint, usize)> = self
+            .buffers
+            .iter()
+            .map(|(point, bytes)| (*point, bindings.bind(*point, bytes.clone())))
+            .collect();
+        let limits = Limits { steps: STEPS, ..Limits::default() };
+        let options =
+            interp::Options { robust: true, races: false, subgroup_size: self.lanes as u32, limits };
+        let run = run_stage(&self.shader, self.inputs.clone(), &mut bindings, &mut NoImages, &options);
+        let (outputs, report) = run.map_err(|error| error.to_string())?;
+        if let Some(finding) = report.findings.first() {
+            return Err(format!("undefined: {finding:?}"));
+        }
+        let buffers = places.into_iter().map(|(point, at)| (point, bindings.memory[at].clone())).collect();
+        Ok((outputs, buffers))
+    }
+
+    fn memory(&self, options: &Options) -> SimMemory {
+        let generation = options.gpu.generation();
+        let high = u64::from(options.address_high) << 32;
+        let mut memory = SimMemory::default();
+        let mut tables: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for (number, (point, content)) in self.buffers.iter().enumerate() {
+            let base = BUFFERS + number as u64 * BUFFER_STRIDE;
+            let table = tables.entry(point.set).or_insert_with(|| vec![0; TABLE_STRIDE as usize / 4]);
+            let at = point.binding as usize * 4;
+            if let Some(place) = table.get_mut(at..at + 4) {
+                place.copy_from_slice(&super::descriptor(base, content.len(), generation));
+            }
+            memory.map(base, content.clone()).expect("free");
+        }
+        for (set, table) in tables {
+            memory.map(high | (TABLES + u64::from(set) * TABLE_STRIDE), bytes(&table)).expect("free");
+        }
+        memory.map(high | PUSH, self.push.clone()).expect("free");
+        let mut table = vec![0; TABLE_STRIDE as usize / 4];
+        for (location, words) in &self.vertices {
+            let base = VERTEX_BUFFERS + u64::from(*location) * BUFFER_STRIDE;
+            let at = *location as usize * 4;
+            if let Some(place) = table.get_mut(at..at + 4) {
+                place.copy_from_slice(&elements(base, ELEMENTS, 16, generation));
+            }
+            memory.map(base, bytes(words)).expect("free");
+        }
+        memory.map(high | VERTEX_TABLE, bytes(&table)).expect("free");
+        let mut rings = vec![0; 64];
+        rings[28..32].copy_from_slice(&ring());
+        memory.map(RINGS, bytes(&rings)).expect("free");
+        memory.map(RING, vec![0xcd; RING_BYTES]).expect("free");
+        memory
+    }
+
+    fn word(&self, argument: Argument) -> Option<u32> {
+        Some(match argument {
+            Argument::DescriptorSet(set) => (TABLES + u64::from(set) * TABLE_STRIDE) as u32,
+            Argument::PushConstant(word) => {
+                let at = word as usize * 4;
+                u32::from_le_bytes(self.push.get(at..at + 4)?.try_into().ok()?)
+            }
+            Argument::PushConstants => PUSH as u32,
+            Argument::VertexBuffers => VERTEX_TABLE as u32,
+            Argument::BaseVertex => self.base_vertex,
+            Argument::FirstInstance => self.first_instance,
+            Argument::DrawIndex => 1,
+            Argument::ViewIndex => 2,
+            Argument::GroupInfo => (VERTICES as u32) << 12 | 7 << 22,
+            Argument::MergedWaveInfo => VERTICES as u32 | 7 << 8 | 1 << 28,
+            Argument::AttributeRing => RING_PART as u32 | 0x8000,
+            Argument::PrimitiveMask => LDS_BASE | 1 << (16 + SECOND_PRIMITIVE - 1),
+            _ => return None,
+        })
+    }
+
+    fn threads(&self, argument: Argument) -> Option<Vec<Vec<u32>>> {
+        let each =
+            |word: &dyn Fn(&InvocationInput) -> u32| vec![self.inputs.iter().map(word).collect::<Vec<u32>>()];
+        let value = |input: &InvocationInput, value: SystemValue, lane: usize| {
+            input.system_values.get(&value).map_or(0, |words| words[lane])
+        };
+        Some(match argument {
+            Argument::VertexId => each(&|input| value(input, SystemValue::VertexIndex, 0) - self.base_vertex),
+            Argument::InstanceId => {
+                each(&|input| value(input, SystemValue::InstanceIndex, 0) - self.first_instance)
+            }
+            Argument::Connectivity => vec![(0..7).map(|number| number * 0x0040_0401).collect()],
+            Argument::Pixel(pixel) => match pixel {
+                PixelInput::PositionX => each(&|input| value(input, SystemValue::FragCoord, 0)),
+                PixelInput::PositionY => each(&|input| value(input, SystemValue::FragCoord, 1)),
+                PixelInput::PositionZ => each(&|input| value(input, SystemValue::FragCoord, 2)),
+                PixelInput::PositionW => {
+                    each(&|input| (1.0 / f32::from_bits(value(input, SystemValue::FragCoord, 3))).to_bits())
+                }
+                PixelInput::FrontFace => {
+                    each(&|input| value(input, SystemValue::FrontFacing, 0) * 0x3f80_0000)
+                }
+                PixelInput::Ancillary => each(&|input| value(input, SystemValue::SampleId, 0) << 8 | 5),
+                PixelInput::SampleCoverage => {
+                    each(&|input| value(input, SystemValue::SampleMaskIn, 0) | 0x100)
+                }
+                _ => {
+                    let (at, linear) = [InterpAt::Pixel, InterpAt::Centroid, InterpAt::Sample]
+                        .into_iter()
+                        .flat_map(|at| [(at, false), (at, true)])
+                        .find(|(at, linear)| PixelInput::barycentric(*at, *linear) == Some(pixel))?;
+                    (0..2).flat_map(|lane| each(&|input| input.barycentrics[&(at, linear)][lane])).collect()
+                }
+            },
+            _ => return None,
+        })
+    }
+
+    /// Parameters as the hardware prepares them.
+    fn parameters(&self, attributes: &[u16]) -> Vec<u8> {
+        let mut words = vec![0u32; LDS_BASE as usize / 4];
+        for slot in attributes {
+            for primitive in &self.primitives {
+                let corners = primitive.get(slot).copied().unwrap_or_default();
+                let mut own = [0; PARAMETERS];
+                for channel in 0..4 {
+                    let [p0, p1, p2] = [0, 1, 2].map(|vertex| f32::from_bits(corners[vertex][channel]));
+                    own[channel] = corners[0][channel];
+                    own[4 + channel] = (p1 - p0).to_bits();
+                    own[8 + channel] = (p2 - p0).to_bits();
+                }
+                words.extend(own);
+            }
+        }
+        bytes(&words)
+    }
+
+    fn dispatch(&self, compiled: &Compiled, gpu: &Gpu, seed: u64) -> Dispatch {
+        let interface = &compiled.args.interface;
+        let content = self.parameters(&interface.attributes);
+        let pixels = interface.hardware == Some(HardwareStage::Ps);
+        let primitives = interface.hardware == Some(HardwareStage::Ngg);
+        let helpers = self.inputs.iter().enumerate().filter(|(_, input)| input.helper);
+        let helpers = helpers.fold(0u64, |mask, (lane, _)| mask | 1 << lane);
+        let size = if primitives { self.lanes } else { self.inputs.len() };
+        let mut dispatch = Dispatch {
+            size: [size as u32, 1, 1],
+            lds: if pixels { content.len() as u32 } else { compiled.code.lds_bytes },
+            lds_content: content,
+            scratch: compiled.code.scratch_bytes,
+            mode: 0x100 | u32::from(compiled.float_mode),
+            exec: pixels.then_some(!helpers),
+            timing: Timing::Adversarial { seed },
+            group_id_in_ttmp: gpu.generation() >= Gfx::Gfx12,
+            ..Dispatch::default()
+        };
+        for location in compiled.args.iter() {
+            let reg = location.reg.reg();
+            if let Some(words) = self.word(location.argument) {
+                dispatch.scalars.push((reg.0, words));
+            } else if let Some(held) = self.threads(location.argument) {
+                for (number, words) in (reg.index() as u8..).zip(held) {
+                    dispatch.threads_hold.push((number, words));
+                }
+            } else if location.argument == Argument::RingOffsets {
+                dispatch.scalars.extend([(reg.0, RINGS as u32), (reg.0 + 1, (RINGS >> 32) as u32)]);
+            }
+        }
+        dispatch
+    }
+}
+
+/// A descriptor of elements that an index chooses.
+fn elements(base: u64, count: u32, stride: u32, generation: Gfx) -> [u32; 4] {
+    let mut words = super::descriptor(base, 0, generation);
+    words[1] |= stride << 16;
+    words[2] = if generation == Gfx::Gfx8 { count * stride } else { count };
+    // Indices are compared with their number.
+    if generation >= Gfx::Gfx10 {
+        words[3] = words[3] & !(3 << 28) | 1 << 28;
+    }
+    words
+}
+
+/// The descriptor of the attribute ring, whose stride the shader adds.
+fn ring() -> [u32; 4] {
+    let swizzle = 3 << 30;
+    let [base, rest] = [RING as u32, (RING >> 32) as u32 | swizzle];
+    [base, rest, RING_BYTES as u32, 2 << 21 | 20 << 12 | 2 << 28 | 4 | 5 << 3 | 6 << 6 | 7 << 9]
+}
+
+/// The last values of an export to each target, and the lanes that gave them.
+fn exports(messages: &[WaveMessage]) -> BTreeMap<u8, (u64, [Option<Vec<u32>>; 4])> {
+    let mut found = BTreeMap::new();
+    for message in messages {
+        if let MessageKind::Export { target, values, .. } = &message.kind {
+            found.insert(*target, (message.lanes, values.clone()));
+        }
+    }
+    found
+}
+
+/// Compiles a shader of a graphics stage.
+pub fn build(shader: &Shader, options: &Options) -> Result<Compiled, Problem> {
+    let mut shader = shader.clone();
+    shader.info.float_modes[1].flush = Some(false);
+    let compiled = compile(&mut shader, options).map_err(|error| ("compile", error.to_string()))?;
+    let checked = CheckOptions { exports: true, ..CheckOptions::default() };
+    let report = check_words(&compiled.code.words, &options.gpu, &checked);
+    match report.findings.iter().find(|finding| finding.level != Certainty::Speed) {
+        Some(finding) => Err(("check", format!("{finding:?}"))),
+        None if report.complete => Ok(compiled),
+        None => Err(("check", "the check is not complete".to_owned())),
+    }
+}
+
+/// Compares compiled code with the interpreter. `None`: the shader does not end, or is undefined, with what it was given.
+pub fn judge(
+    shader: &Shader,
+    compiled: &Compiled,
+    options: &Options,
+    seed: u64,
+) -> Result<Option<()>, Problem> {
+    let gpu = &options.gpu;
+    let lanes = if gpu.wave64() { 64 } else { 32 };
+    let mut shader = shader.clone();
+    shader.info.float_modes[1].flush = Some(false);
+    for fill in [Fill::Mixed, Fill::Small] {
+        let mut rng = Rng::new(seed);
+        let case = Case::new(&shader, lanes, &mut rng, fill);
+        let Ok((outputs, buffers)) = case.interpret() else { continue };
+        let program = Program::new(&compiled.code.words, CODE, *gpu);
+        let mut memory = case.memory(options);
+        let outcome = run(&program, &mut memory, &case.dispatch(compiled, gpu, seed), None);
+        if let Some(fault) = outcome.faults.first() {
+            let text = program.text(fault.at).unwrap_or_default();
+            return Err(("run", format!("{fault}: {text}")));
+        }
+        let inexact = shader.functions().iter().any(|func| func.walk().any(|inst| is_inexact(func.op(inst))));
+        let same = |a: u32, b: u32| if inexact { close(a, b) } else { a == b };
+        for (number, (point, content)) in buffers.iter().enumerate() {
+            let base = BUFFERS + number as u64 * BUFFER_STRIDE;
+            let found = memory.get(base, content.len()).unwrap_or_default();
+            if !inexact && found != content {
+                return Err(("buffer", format!("{point:?} differs")));
+            }
+        }
+        let compared = match shader.info.stage {
+            Stage::Fragment => pixels(&outputs, &outcome.messages, options, &same),
+            _ => vertices(&outputs, &outcome.messages, compiled, &memory, &same),
+        };
+        compared.map_err(|what| ("output", what))?;
+        return Ok(Some(()));
+    }
+    Ok(None)
+}
+
+type Same<'a> = dyn Fn(u32, u32) -> bool + 'a;
+
+fn pixels(
+    outputs: &[InvocationOutput],
+    messages: &[WaveMessage],
+    options: &Options,
+    same: &Same<'_>,
+) -> Result<(), String> {
+    let done: Vec<bool> = messages
+        .iter()
+        .filter_map(|message| match &message.kind {
+            MessageKind::Export { done, .. } => Some(*done),
+            MessageKind::Message { .. } => None,
+        })
+        .collect();
+    if done.iter().filter(|done| **done).count() != 1 || done.last() != Some(&true) {
+        return Err(format!("{done:?}: not the last export is done"));
+    }
+    let found = exports(messages);
+    for (lane, output) in outputs.iter().enumerate() {
+        let live = !output.helper && !output.terminated;
+        for (target, (lanes, _)) in &found {
+            if (lanes >> lane & 1 != 0) != live {
+                return Err(format!("lane {lane} exports to {target}: {}", !live));
+            }
+        }
+        for (key, words) in output.slots.iter().filter(|_| live) {
+            let slot = key.slot as u16;
+            let part = [Builtin::FragDepth, Builtin::FragStencilRef, Builtin::SampleMask]
+                .iter()
+                .position(|builtin| builtin.slots().start == slot);
+            for (component, word) in words.iter().enumerate() {
+                let Some(word) = word else { continue };
+                let (target, at) = match (part, slot.checked_sub(FIRST_LOCATION_SLOT)) {
+                    (Some(part), _) if component == 0 => (8, part),
+                    (None, Some(location)) => (location as u8 + key.index, component),
+                    _ => continue,
+                };
+                let value = found.get(&target).and_then(|(_, values)| values[at].as_ref());
+                let value = value.map(|value| value[lane]);
+                if !value.is_some_and(|value| same(value, *word)) {
+                    let gpu = options.gpu.name();
+                    return Err(format!(
+                        "{gpu}: lane {lane}, slot {slot}.{component}: {value:x?}, not {word:#x}"
+                    ));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn vertices(
+    outputs: &[InvocationOutput],
+    messages: &[WaveMessage],
+    compiled: &Compiled,
+    memory: &SimMemory,
+    same: &Same<'_>,
+) -> Result<(), String> {
+    let found = exports(messages);
+    let interface = &compiled.args.interface;
+    let ngg = interface.hardware == Some(HardwareStage::Ngg);
+    if ngg {
+        let room = messages.iter().any(|message| {
+            let wanted = (VERTICES as u32) | 7 << 12;
+            matches!(message.kind, MessageKind::Message { code: 9, m0 } if m0 == wanted)
+        });
+        let primitives = found.get(&20).is_some_and(|(lanes, values)| {
+            let given =
+                values[0].as_ref().is_some_and(|words| (0..7).all(|n| words[n] == n as u32 * 0x0040_0401));
+            *lanes == 0x7f && given
+        });
+        if !room || !primitives {
+            return Err(format!("room is asked for: {room}, primitives are exported: {primitives}"));
+        }
+    }
+    let stride = interface.parameters.len() as u64 * 16;
+    let element = |vertex: u64, parameter: u64| {
+        RING + (RING_PART << 9)
+            + vertex / RING_TOGETHER * stride * RING_TOGETHER
+            + parameter * RING_ELEMENT * RING_TOGETHER
+            + vertex % RING_TOGETHER * RING_ELEMENT
+    };
+    for (lane, output) in outputs.iter().enumerate() {
+        for (key, words) in &output.slots {
+            for (component, word) in words.iter().enumerate() {
+                let Some(word) = word else { continue };
+                let exported = |target: u8, at: usize| {
+                    let (lanes, values) = found.get(&target)?;
+                    values[at].as_ref().filter(|_| lanes >> lane & 1 != 0).map(|values| values[lane])
+                };
+                let value = match (key.slot, interface.parameter(key.slot as u16)) {
+                    (0, _) => exported(12, component),
+                    (1, _) => exported(13, 0),
+                    (_, Some(number)) if ngg && !found.contains_key(&32) => {
+                        let at = element(lane as u64, number.into()) + component as u64 * 4;
+                        let bytes = memory.get(at, 4).and_then(|bytes| bytes.try_into().ok());
+                        bytes.map(u32::from_le_bytes)
+                    }
+                    (_, Some(number)) => exported(32 + number as u8, component),
+                    _ => continue,
+                };
+                if !value.is_some_and(|value| same(value, *word)) {
+                    return Err(format!(
+                        "lane {lane}, slot {}.{component}: {value:x?}, not {word:#x}",
+                        key.slot
+                    ));
+                }
+            }
+        }
+    }
+    Ok(())
+}
