@@ -44,6 +44,18 @@ class Dumps(unittest.TestCase):
         name, value = next(iter(registers.items()))
         self.assertEqual(self.dump.register(name), value)
         self.assertIsNone(self.dump.register("NO_SUCH_REGISTER"))
+        # What a caller does with the values changes nothing.
+        registers.clear()
+        self.assertEqual(self.dump.register(name), value)
+
+    def test_a_dump_is_decoded_once_for_its_registers(self):
+        dump, decoded = unwedge.open(self.dump_bytes), []
+        events = dump.events
+        dump.events = lambda: decoded.append(1) or events()
+        for _ in range(3):
+            dump.register("NO_SUCH_REGISTER")
+        dump.registers()
+        self.assertEqual(len(decoded), 1)
 
     def test_bytes_and_compressed_files(self):
         with open(DEMO, "rb") as file:

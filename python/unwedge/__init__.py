@@ -28,6 +28,7 @@ class _Input:
 
     def __init__(self, native, name):
         self._native = native
+        self._registers = None
         #: How the input was named.
         self.name = name
 
@@ -77,7 +78,15 @@ class Dump(_Input):
         return self._native.around_hang()
 
     def registers(self):
-        """Values of registers by name. Of a name that comes several times, as in several engines, the first value counts."""
+        """Values of registers by name. Of a name that comes several times, as in several engines, the first value counts.
+
+        The dump is decoded for it once.
+        """
+        return dict(self._by_name())
+
+    def _by_name(self):
+        if self._registers is not None:
+            return self._registers
         values = {}
         for event in self.events():
             if event.get("type") != "register":
@@ -85,11 +94,12 @@ class Dump(_Input):
             name, value = event.get("name"), event.get("value")
             if name is not None and value is not None:
                 values.setdefault(name, int(value, 0) if isinstance(value, str) else value)
+        self._registers = values
         return values
 
     def register(self, name):
         """The value of a register by its name; ``None`` where the dump does not hold it."""
-        return self.registers().get(name)
+        return self._by_name().get(name)
 
 
 class Capture(_Input):

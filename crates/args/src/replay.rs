@@ -9,6 +9,9 @@ use unwedge_view::asm::number;
 use unwedge_view::replay::{FiberSpec, ImageFile, MemoryDump, StepUnit};
 use unwedge_view::value::range;
 
+/// The variable that Turnip reads, too.
+const BREADCRUMBS: &str = "TU_BREADCRUMBS";
+
 /// What the help ends with.
 pub(super) const REPLAY_EXAMPLES: &str = "Examples:
   unwedge replay capture.rd.gz
@@ -128,7 +131,7 @@ pub struct Replay {
     #[arg(long)]
     pub caches: bool,
     /// Send breadcrumbs as Turnip does, and stop at the breakpoint; a capture without breadcrumbs gets them
-    #[arg(long, value_name = "IP:PORT,break=N:HITS", env = "TU_BREADCRUMBS", hide_env_values = true, value_parser = BreadcrumbTarget::parse)]
+    #[arg(long, value_name = "IP:PORT,break=N:HITS", env = BREADCRUMBS, hide_env_values = true, value_parser = BreadcrumbTarget::parse)]
     pub breadcrumbs: Option<BreadcrumbTarget>,
     /// At the breakpoint start this program with the breadcrumb, and go on if it ends with status 0; without, a line of standard input that
     /// is `y` goes on, and `q` ends the replay
@@ -179,7 +182,8 @@ impl Replay {
             (self.trace_fiber.is_some(), "--trace-fiber"),
             (self.caches, "--caches"),
             (self.check_lrz, "--check-lrz"),
-            (self.breadcrumbs.is_some(), "--breadcrumbs"),
+            // A variable of the environment may be for other programs.
+            (self.breadcrumbs.is_some() && self.breadcrumbs != of_environment(), "--breadcrumbs"),
             (self.devcoredump.is_some(), "--devcoredump"),
             (self.hangrd.is_some(), "--hangrd"),
         ];
@@ -206,6 +210,11 @@ impl From<StepArg> for StepUnit {
             StepArg::Dispatch => StepUnit::Dispatch,
         }
     }
+}
+
+/// Breadcrumbs that the environment asks for.
+fn of_environment() -> Option<BreadcrumbTarget> {
+    BreadcrumbTarget::parse(&std::env::var(BREADCRUMBS).ok()?).ok()
 }
 
 /// Reads the number of a submit.

@@ -9,6 +9,7 @@ pub mod diag;
 pub mod dwords;
 pub mod entity;
 mod gfx;
+pub mod hash;
 pub mod memory;
 pub mod plural;
 

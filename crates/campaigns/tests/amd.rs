@@ -2,8 +2,12 @@
 
 use serde_json::Value;
 use unwedge::hw::Db;
+use unwedge::isa::amdgcn::Gpu;
 use unwedge_campaigns::amd::{Given, View, show};
+use unwedge_campaigns::amdisa;
 use unwedge_testkit::amdgpu::{AmdgpuBuilder, AmdgpuEra, Gfx, RadvBuilder, texts};
+use unwedge_testkit::bundle;
+use unwedge_testkit::captures::mutate_bytes;
 use unwedge_testkit::count::ByteCounter;
 use unwedge_testkit::mutate::mutate;
 
@@ -104,6 +108,27 @@ fn broken_texts_print_in_proportion() {
                 "{view:?}, seed {seed}: {} bytes",
                 counter.bytes()
             );
+        }
+    }
+}
+
+/// Files that hold code objects, broken: every command that reads them ends, and prints in proportion.
+#[test]
+fn broken_bundles_print_in_proportion() {
+    let rounds = if std::env::var_os("UNWEDGE_ALL").is_some() { 20_000 } else { 200 };
+    let gpu = Gpu::new("gfx1030").expect("a GPU");
+    for (name, file) in bundle::formats() {
+        let mut whole = Vec::new();
+        let read = amdisa::show(amdisa::View::Objects, &file, gpu, &mut whole);
+        let listed = String::from_utf8_lossy(&whole).contains("s_endpgm");
+        // A thin archive only names its files.
+        assert!(read == Ok(()) && listed != (name == "thin"), "{name}: {read:?}");
+        for seed in 0..rounds {
+            let broken = mutate_bytes(&file, seed);
+            let counter = ByteCounter::default();
+            let _ = amdisa::show(amdisa::View::Objects, &broken, gpu, &mut counter.clone());
+            let limit = amdisa::View::Objects.limit(broken.len() as u64);
+            assert!(counter.bytes() <= limit, "{name}, seed {seed}: {} bytes", counter.bytes());
         }
     }
 }

@@ -28,8 +28,8 @@ use unwedge_view::replay::{
 
 /// Runs the command.
 pub fn run(args: &Replay, global: &Global) -> Result<Outcome, Failure> {
-    check(args)?;
     let device = open_device(args)?;
+    check(args, device.is_some())?;
     let mut frames = FrameFiles::new(args.frames.as_deref())?;
     check_outputs(args)?;
     let db = database::load(global)?;
@@ -68,7 +68,8 @@ pub fn run(args: &Replay, global: &Global) -> Result<Outcome, Failure> {
     };
     let mut take = |frame| frames.write(frame);
     let frames_of = args.frames.as_ref().map(|_| &mut take as &mut dyn FnMut(FramePicture));
-    let cpu = args.breadcrumbs.map(|target| BreadcrumbThread::new(args, target)).transpose()?;
+    let breadcrumbs = args.breadcrumbs.filter(|_| device.is_none());
+    let cpu = breadcrumbs.map(|target| BreadcrumbThread::new(args, target)).transpose()?;
     let cpu = cpu.map(|thread| Arc::new(Mutex::new(thread)) as SharedCpuThread);
     let mut parts = ReplayParts { replacement, onlooker, cpu, frames: frames_of };
     let options = options(args);
@@ -162,7 +163,7 @@ fn open_device(args: &Replay) -> Result<Option<OpenDevice>, Failure> {
 }
 
 /// Refuses options that contradict one another, before anything is opened.
-fn check(args: &Replay) -> Result<(), Failure> {
+fn check(args: &Replay, on_device: bool) -> Result<(), Failure> {
     let input = |file: &Path| file.as_os_str() == "-";
     if args.step.is_some() && input(&args.file) {
         return Err(Failure::Usage("--step reads commands from standard input: name the capture".to_owned()));
@@ -170,7 +171,7 @@ fn check(args: &Replay) -> Result<(), Failure> {
     if args.compare.as_deref().is_some_and(input) && input(&args.file) {
         return Err(Failure::Usage("only one of the two captures can be standard input".to_owned()));
     }
-    if args.breadcrumbs.is_some() && input(&args.file) {
+    if args.breadcrumbs.is_some() && input(&args.file) && !on_device {
         let message = "breadcrumbs are acknowledged on standard input, so the capture has to be a file";
         return Err(Failure::Usage(message.to_owned()));
     }

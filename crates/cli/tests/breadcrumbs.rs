@@ -112,6 +112,18 @@ fn every_breadcrumb_of_a_replay_comes_with_its_packet() {
     assert!(out.contains("last breadcrumb 32, 4 hits: after CP_"), "{out}");
 }
 
+/// The variable may be there for Turnip: a device then replays as without it.
+#[test]
+fn a_device_takes_no_breadcrumbs_of_the_environment() {
+    let folder = Folder::of(&[("a.rd", capture(1))]);
+    let kgsl = ["--device", "kgsl"];
+    let (_, _, errors) = replay(&folder.path("a.rd"), "127.0.0.1:9,break=-1:0", &kgsl, b"");
+    assert!(!errors.contains("--breadcrumbs"), "{errors}");
+    let target = ["--device", "kgsl", "--breadcrumbs", "127.0.0.1:10,break=-1:0"];
+    let (code, _, errors) = replay(&folder.path("a.rd"), "127.0.0.1:9,break=-1:0", &target, b"");
+    assert!(code == Some(2) && errors.contains("--breadcrumbs is for the virtual Adreno"), "{errors}");
+}
+
 #[test]
 fn the_gpu_stops_at_the_breakpoint_until_it_is_acknowledged() {
     let folder = Folder::of(&[("a.rd", capture(2))]);

@@ -9,6 +9,7 @@ use crate::link::{Issues, Linked, VariantScope};
 use crate::model::*;
 use crate::place;
 use std::collections::HashMap;
+use unwedge_base::hash::Fnv1a;
 
 /// Compiled tables.
 pub struct DbTables {
@@ -66,7 +67,10 @@ pub fn compile(facts: &DbFacts, family: &Family) -> DbTables {
         set(&mut store.words, slot, value);
     }
     let mut words: Vec<u8> = store.words.iter().flat_map(|w| w.to_le_bytes()).collect();
-    let hash = layout::fnv1a(layout::fnv1a(layout::FNV1A_START, &words), store.pool.as_bytes());
+    let mut hash = Fnv1a::default();
+    hash.add(&words);
+    hash.add(store.pool.as_bytes());
+    let hash = hash.value();
     // After the hash: the same facts hash the same, whatever release they came with.
     let version = store.pool.len() as u32;
     store.pool.push_str(&facts.version);

@@ -226,11 +226,3 @@ pub mod device {
 
 /// Register spaces of a generation, in the order of the record.
 pub const SPACES: [&str; 6] = ["gpu", "gmu", "control", "control (third a7xx)", "pipe", "sqe"];
-
-/// FNV-1a, 64 bits, continued from `state`.
-pub fn fnv1a(state: u64, bytes: &[u8]) -> u64 {
-    bytes.iter().fold(state, |h, &b| (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3))
-}
-
-/// FNV-1a's start.
-pub const FNV1A_START: u64 = 0xcbf2_9ce4_8422_2325;

@@ -285,9 +285,52 @@ fn other_spellings_are_read() {
         ("gfx900", "global_load_dword v1, v[2:3], off inst_offset:4", &[0xdc50_8004, 0x017f_0002]),
         ("gfx900", "s_waitcnt vmcnt(3) lgkmcnt(2) vmcnt(5)", &[0xbf8c_0275]),
         ("gfx1030", "v_mqsad_pk_u16_u8 v[0:1], s[2:3], s4, v[6:7]", &[0xd573_0000, 0x0418_0802]),
+        ("gfx900", "exp mrt0 off, v3, v5, v5 compr", &[0xc400_040e, 0x0000_0503]),
+        ("gfx900", "exp mrt0, off, off, v1, v1 compr", &[0xc400_040c, 0x0000_0100]),
+        ("gfx1200", "s_wait_event {export_ready:1}", &[0xbf8b_0002]),
+        ("gfx1100", "v_dot8_i32_i4 v0, v1, v2, v3 neg_lo:[1,0,0]", &[0xcc18_4000, 0x7c0e_0501]),
+        ("gfx1100", "v_pk_fmac_f16 v62, 0xc000c000, v8", &[0x787c_10f5]),
+        ("gfx1030", "v_pk_fmac_f16 v62, 0xc000, v8", &[0x787c_10f5]),
     ];
     for (name, text, words) in cases {
         assert_eq!(assemble(text, &gpu(name, "")).as_deref(), Ok(words), "{text}");
+    }
+}
+
+/// What LLVM 23 writes in another way than LLVM 19, or LLVM 19 does not have.
+#[test]
+fn texts_of_llvm_23() {
+    let cases = [
+        ("gfx1100", "v_swap_b16 v0.l, v113.h", &[0x7e00_cdf1][..]),
+        ("gfx1201", "s_wait_event { export_ready: 1 }", &[0xbf8b_0002]),
+        ("gfx1201", "s_wait_event 0x1", &[0xbf8b_0001]),
+        ("gfx1153", "s_wait_event { dont_wait_export_ready: 1 }", &[0xbf8b_0001]),
+        ("gfx1100", "v_dot4_i32_i8 v11, v28, v0, v244", &[0xcc16_400b, 0x7fd2_011c]),
+        (
+            "gfx1200",
+            "v_dot4_i32_iu8 v0, v8, v0, v0 neg_lo:[1,1,0] neg_hi:[1,1,1]",
+            &[0xcc16_4700, 0x7c02_0108],
+        ),
+        ("gfx1153", "v_pk_fmac_f16 v62, 0xc000, v8", &[0x787c_10ff, 0xc000]),
+        ("gfx1201", "s_cselect_b32 s16, s0, lit(0x0)", &[0x9810_ff00, 0]),
+        ("gfx908", "exp mrt0, off, off, v1, v1 compr", &[0xc400_040c, 0x0000_0100]),
+        ("gfx1201", "s_setreg_imm32_b32 hwreg(63, 15, 32), 64", &[0xb980_fbff, 64]),
+        ("gfx1100", "ds_swizzle_b32 v124, v0 offset:swizzle(FFT,4)", &[0xd8d4_e004, 0x7c00_0000]),
+        ("gfx908", "ds_swizzle_b32 v1, v2 offset:swizzle(ROTATE,0,5)", &[0xd87a_c0a0, 0x0100_0002]),
+        ("gfx1201", "s_load_b128 null, s[0:1], s8 offset:0x0", &[0xf400_5f00, 0x1000_0000]),
+        (
+            "gfx908",
+            "v_interp_p2_f16 v12, |v133|, attr24.y, |v18| op_sel:[0,0,1,1]",
+            &[0xd277_660c, 0x044b_0a58],
+        ),
+        ("gfx1153", "s_endpgm_ordered_ps_done", &[0xbfb2_0000]),
+        ("gfx1100", "v_alignbit_b32 v1, s1, s20, v74.l clamp", &[0xd616_8001, 0x0528_2801]),
+        ("gfx1100", "v_cmp_class_f16_e64 s18, vcc_lo, |s0|", &[0xd47d_0212, 0x0200_006a]),
+    ];
+    for (name, text, words) in cases {
+        let gpu = gpu(name, "+llvm23");
+        assert_eq!(assemble(text, &gpu).as_deref(), Ok(words), "{text}");
+        assert_eq!(disassemble(words, &gpu).as_deref(), Some(text));
     }
 }
 

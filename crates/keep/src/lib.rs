@@ -6,7 +6,6 @@
 //! `fs/kernfs/file.c` (a read returns a page at most, and fails with ENODEV once the dump is dropped), `drivers/gpu/drm/i915/i915_sysfs.c`.
 
 pub mod budget;
-pub mod hash;
 pub mod name;
 pub mod nodes;
 pub mod steps;

@@ -3,11 +3,11 @@
 //!
 //! Never: an acknowledgement after any step that failed.
 
-use crate::hash::ContentHash;
 use crate::name::{DumpStem, FileRole, KeptName, TempName};
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
 use std::sync::{Mutex, PoisonError};
+use unwedge_base::hash::Fnv1a;
 
 /// Bytes that are asked for at once. The kernel gives as many as it can; most give a page.
 const BLOCK: usize = 1 << 20;
@@ -173,7 +173,7 @@ pub fn keep<D: Disk>(node: &mut dyn DumpNode, disk: &D, request: &KeepRequest<'_
         Ok(read) => block[..read].to_vec(),
         Err(error) => return read_failed(error),
     };
-    let head_hash = ContentHash::of(&head);
+    let head_hash = Fnv1a::of(&head);
     match (request.kind)(&head) {
         _ if head.is_empty() => return KeepEnd::Empty,
         HeadKind::NoDump => return KeepEnd::Empty,
@@ -242,7 +242,7 @@ fn copy<D: Disk>(
     request: &KeepRequest<'_>,
 ) -> Result<Contents, KeepEnd> {
     let write_failed = |error| KeepEnd::Failed(KeepStep::Write, error);
-    let mut hash = ContentHash::default();
+    let mut hash = Fnv1a::default();
     hash.add(head);
     let mut bytes = head.len() as u64;
     file.write_all(head).map_err(write_failed)?;
@@ -321,7 +321,7 @@ pub fn adopt<D: Disk>(
 ) -> io::Result<Option<String>> {
     let mut file = disk.open(temporary)?;
     let mut block = vec![0; BLOCK];
-    let (mut hash, mut bytes, mut is_dump) = (ContentHash::default(), 0, false);
+    let (mut hash, mut bytes, mut is_dump) = (Fnv1a::default(), 0, false);
     loop {
         // A compressed stream that breaks off ends with an error.
         let (read, result) = fill_until_error(&mut file, &mut block);

@@ -10,6 +10,7 @@ use crate::head::GpuIdentity;
 use crate::report::{Finding, HangPoint, Report, Subject};
 use crate::rules::{FindingKind, RuleRole};
 use std::fmt;
+use unwedge_base::hash::Fnv1a;
 
 /// Values that describe what was near a fault, and differ between equal hangs.
 const CIRCUMSTANCES: [&str; 3] = ["target", "before", "after"];
@@ -53,10 +54,9 @@ impl ShaderHash {
     pub fn of(words: impl IntoIterator<Item = u32>) -> Option<ShaderHash> {
         let mut words = words.into_iter().peekable();
         words.peek()?;
-        let bytes = words.flat_map(u32::to_le_bytes);
-        let hash = bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
-        });
+        let mut hash = Fnv1a::default();
+        words.for_each(|word| hash.add(&word.to_le_bytes()));
+        let hash = hash.value();
         Some(ShaderHash((hash >> 32) as u32 ^ hash as u32))
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! A seed chooses the capture and the packet. Whether taking it out is a defect is decided without lint. For registers, memory, flushes
 //! and invalidates the replay must end otherwise or leave other bytes in memory. A wait changes nothing that is read in a machine without
-//! time; one that is taken out is a defect if the documents ask for it: the only wait between a packet that writes and a packet of an
-//! earlier stage that reads what it wrote, which is seen from the reader's results when the writer is taken out as well.
+//! time. Without it is a defect what the documents ask it for: a packet of an earlier stage reads what another one wrote, which is seen from
+//! the reader's result when the writer is taken out.
 //!
 //! Not made, because nothing tells whether they are defects: registers that are commands or that the machine reads by the code of a
 //! shader (`is_state`); memory that other packets or the CPU write too, which holds older contents without the packet; memory of
@@ -35,8 +35,10 @@ const FOLDERS: [&str; 3] = ["adreno/graphics/captures", "adreno/renders", "adren
 /// Seeds until there are enough defects.
 const MOST_SEEDS: u64 = 400;
 /// Packets of a capture that are tried until one is a defect.
-const MOST_TRIES: usize = 4;
+const MOST_TRIES: usize = 8;
 const PAGE: u64 = 4096;
+/// Bytes of an attachment that are searched.
+const NEAR: u64 = 1 << 18;
 /// Executions of a packet that are told apart.
 const MOST_TIMES: usize = 1 << 10;
 
@@ -595,8 +597,9 @@ impl Wait {
             Wait::MemWrites => !event && !packet.works && name.starts_with("CP_"),
             Wait::Idle if !by_work => event || packet.works,
             Wait::Idle => {
-                let drawn = packet.attachments.iter().any(|base| packet.lines.contains(&(base / 64 * 64)));
-                event || name == "CP_BLIT" || drawn
+                let drawn =
+                    |line: &u64| packet.attachments.iter().any(|base| (*base..base + NEAR).contains(line));
+                event || name == "CP_BLIT" || packet.lines.iter().all(drawn)
             }
         }
     }
@@ -606,9 +609,9 @@ impl Wait {
 const READERS_OF_CP: [&str; 6] =
     ["CP_MEM_TO", "CP_COND_WRITE", "CP_COND_EXEC", "CP_DRAW_PRED_SET", "CP_REG_TEST", "CP_REG_TO_MEM"];
 
-/// A wait is taken out that is the only one between a packet that writes and one that reads it, where the documents ask for one: events
-/// are done at the last stage, and what packets of the CP write is in memory after CP_WAIT_MEM_WRITES. Readers are those whose results
-/// differ without the writer, and that read it neither as an event, which comes in its turn, nor as an attachment.
+/// The waits between a packet that writes and the first one that reads it are taken out, where the documents ask for one: events are
+/// done at the last stage, and what packets of the CP write is in memory after CP_WAIT_MEM_WRITES. The reader is the packet whose result
+/// is the first to differ without the writer. It reads neither as an event, which comes in its turn, nor an attachment.
 fn missing_wait(bytes: &[u8], clean: &Left<'_>, rng: &mut Rng, db: &Db) -> Option<Defect> {
     let gpu = clean.gpu?;
     let names: BTreeMap<PacketKey, String> =
@@ -619,53 +622,53 @@ fn missing_wait(bytes: &[u8], clean: &Left<'_>, rng: &mut Rng, db: &Db) -> Optio
         .flat_map(|(key, packet)| packet.orders.iter().map(|order| (*order, *key)))
         .collect();
     trace.sort();
-    let mut waits: Vec<(usize, Wait)> = Vec::new();
-    for (at, (_, key)) in trace.iter().enumerate() {
-        waits.extend(Wait::NAMES.iter().filter(|(_, of)| *of == names[key]).map(|(wait, _)| (at, *wait)));
-    }
-    let is_wait =
-        |wait: Wait, (_, key): &(usize, PacketKey)| wait.is_done_by(&names[key], &clean.packets[key]);
-    // Which packets read what, as far as it is seen from the packets: not as an event, nor as an attachment.
-    let may_read = |wait: Wait, writer: &PacketKey, key: &PacketKey| {
-        let (packet, written) = (&clean.packets[key], &clean.packets[writer]);
-        let through_cp = !packet.works && READERS_OF_CP.iter().any(|name| names[key].starts_with(name));
-        let through_uche = packet.works && !packet.tests && packet.lines.is_disjoint(&written.lines);
-        (through_cp || through_uche) && wait.is_for(&names[writer], written, packet.works)
-    };
-    let mut pairs: Vec<(usize, Wait, PacketKey)> = Vec::new();
-    for (at, wait) in waits {
-        let of_set = |(_, key): &(usize, PacketKey)| key.0 == trace[at].1.0;
-        let before = trace[..at].iter().rev().take_while(|of| of_set(of) && !is_wait(wait, of));
-        let after = trace[at + 1..].iter().take_while(|of| of_set(of) && !is_wait(wait, of));
-        let writers = before.map(|(_, key)| key).filter(|key| {
-            let packet = &clean.packets[key];
-            !packet.lines.is_empty() && packet.orders.len() == 1
-        });
-        let read = |writer: &&PacketKey| after.clone().any(|(_, key)| may_read(wait, writer, key));
-        pairs.extend(writers.filter(read).map(|writer| (at, wait, *writer)));
-    }
-    let &(at, wait, writer) = rng.pick(&pairs)?;
-    let without = Edits::from([(writer, nop(gpu, clean.packets[&writer].header?)?)]);
+    let writers: Vec<(Wait, PacketKey)> = clean
+        .packets
+        .iter()
+        .filter(|(_, packet)| !packet.lines.is_empty() && packet.orders.len() == 1)
+        .flat_map(|(key, _)| [(Wait::Idle, *key), (Wait::MemWrites, *key)])
+        .filter(|(wait, key)| wait.is_for(&names[key], &clean.packets[key], false))
+        .collect();
+    let &(wait, writer) = rng.pick(&writers)?;
+    let written = &clean.packets[&writer];
+    let without = Edits::from([(writer, nop(gpu, written.header?)?)]);
     let other = replayed(&edited(bytes, &without), Mode { caches: false, watched: true }, db);
-    let of_set = |(_, key): &(usize, PacketKey)| key.0 == trace[at].1.0;
-    let mut after = trace[at + 1..].iter().take_while(|of| of_set(of) && !is_wait(wait, of));
-    let (_, reader) = after.find(|(order, key)| {
+    // What differs first has read what is missing.
+    let start = written.last_time();
+    let mut after = trace.iter().filter(|(order, key)| *order > start && key.0 == writer.0);
+    let &(end, reader) = after.find(|(order, key)| {
         let result = |packet: &Executed| {
             let at = packet.orders.iter().position(|of| of == order)?;
             packet.results.get(at).copied()
         };
-        let differs = result(&clean.packets[key]) != other.packets.get(key).and_then(result);
-        differs && may_read(wait, &writer, key)
+        result(&clean.packets[key]) != other.packets.get(key).and_then(result)
     })?;
-    let removed = trace[at].1;
-    let edits = Edits::from([(removed, nop(gpu, clean.packets[&removed].header?)?)]);
-    let name = names[&removed].clone();
-    let what =
-        format!("{name} at {:x?} between {} and {} at {:x?}", removed, names[&writer], names[reader], reader);
-    let (between, reader) = (between(clean, vec![removed]), *reader);
+    let packet = &clean.packets[&reader];
+    let through_cp = !packet.works && READERS_OF_CP.iter().any(|name| names[&reader].starts_with(name));
+    let through_uche = packet.works && !packet.tests && packet.lines.is_disjoint(&written.lines);
+    if !(through_cp || through_uche) || !wait.is_for(&names[&writer], written, packet.works) {
+        return None;
+    }
+    let within = trace.iter().filter(|(order, _)| (start..end).contains(order)).map(|(_, key)| *key);
+    let waits: BTreeSet<PacketKey> =
+        within.filter(|key| wait.is_done_by(&names[key], &clean.packets[key])).collect();
+    let name = Wait::NAMES.iter().find(|(of, _)| *of == wait)?.1;
+    if waits.is_empty() || waits.iter().any(|key| names[key] != name) {
+        return None;
+    }
+    let edits = waits.iter().map(|key| Some((*key, nop(gpu, clean.packets[key].header?)?)));
+    let edits = edits.collect::<Option<Edits>>()?;
+    let what = format!(
+        "{} {name} between {} at {:x?} and {} at {:x?}",
+        waits.len(),
+        names[&writer],
+        writer,
+        names[&reader],
+        reader
+    );
+    let between = between(clean, waits.into_iter().collect());
     let is_found = move |finding: &LintFinding| {
-        let named =
-            finding.args.list("missing").iter().any(|of| matches!(of, Arg::Name(of) if **of == *name));
+        let named = finding.args.list("missing").iter().any(|of| matches!(of, Arg::Name(of) if of == name));
         let of_reader = finding.reader.as_ref().is_some_and(|p| (p.set, p.iova) == reader);
         finding.rule == LintRule::MissingWait && named && of_reader && between(finding)
     };

@@ -337,6 +337,7 @@ fn blending_with_what_a_tile_has_not_written() {
                 scene.set("RB_WINDOW_OFFSET", &[first]).set("RB_WINDOW_OFFSET2", &[first]);
                 scene.set("GRAS_SC_WINDOW_SCISSOR_TL", &[first, last]);
                 scene.set("RB_BLIT_SCISSOR_TL", &[first, last]);
+                scene.set("RB_BLIT_GMEM_MSAA_CNTL", &[0, 0, 0x30 << 7]);
                 scene.set("RB_BLIT_CLEAR_COLOR_DW0", &[BLUE8, 0, 0, 0, 2 | 0xf << 4]);
                 if bin < cleared {
                     scene.event_of(["BLIT", "CCU_RESOLVE"]);

@@ -449,6 +449,25 @@ fn divisions() {
     }
 }
 
+/// Of zeros `v_div_scale` gives NaN and sets its bit, as on hardware; the quotient is right in any case.
+#[test]
+fn scales_of_zeros() {
+    for (name, one) in [("v_div_scale_f32", f(1.0)), ("v_div_scale_f64", 1f64.to_bits())] {
+        let Op::WideCarry(scale) = op(name) else { panic!() };
+        let nan = |bits: u64| match name {
+            "v_div_scale_f32" => f32::from_bits(bits as u32).is_nan(),
+            _ => f64::from_bits(bits).is_nan(),
+        };
+        for (scaled, denominator, numerator) in
+            [(one, one, 0), (0, one, 0), (0, 0, one), (one, 0, one), (0, 0, 0)]
+        {
+            let (value, flag) = scale(&mode(), scaled, denominator, numerator);
+            assert!(nan(value) && flag, "{name} {scaled:x} {denominator:x} {numerator:x}");
+        }
+        assert_eq!(scale(&mode(), one, one, one), (one, false), "{name}");
+    }
+}
+
 #[test]
 fn divisions_in_64_bits() {
     let (Op::WideCarry(scale), Op::DivFmas(fmas)) = (op("v_div_scale_f64"), op("v_div_fmas_f64")) else {
@@ -730,7 +749,7 @@ fn comparisons() {
 
 /// Operations that models of this file compute otherwise than by [`MODELS`].
 const HERE: &str = "v_addc_co_u32 v_subb_co_u32 v_subbrev_co_u32 v_subrev_co_u32 v_mqsad_u32_u8 v_cvt_pk_fp8_f32 \
-    v_cvt_pk_bf8_f32 v_cvt_sr_fp8_f32 v_cvt_sr_bf8_f32 v_dot2c_f32_f16 v_dot2_f32_bf16 v_dot2_f16_f16 v_dot2_bf16_bf16 \
+    v_cvt_pk_bf8_f32 v_cvt_sr_fp8_f32 v_cvt_sr_bf8_f32 v_cvt_sr_f16_f32 v_cvt_sr_bf16_f32 v_dot2c_f32_f16 v_dot2_f32_bf16 v_dot2_f16_f16 v_dot2_bf16_bf16 \
     v_dot4_f32_fp8_fp8 v_dot4_f32_fp8_bf8 v_dot4_f32_bf8_fp8 v_dot4_f32_bf8_bf8 v_dot4_i32_iu8 v_dot8_i32_iu4 \
     v_dot4c_i32_i8 v_dot2c_f32_bf16 v_div_scale_f32 v_div_fmas_f32 v_div_fixup_f32 v_div_scale_f64 v_div_fmas_f64 v_div_fixup_f64 \
     v_div_fixup_f16 v_div_fixup_legacy_f16";

@@ -153,6 +153,63 @@ fn writes_that_a_cache_undoes_are_lost() {
     assert_eq!(errors([fill(), flush(), write, wait, flush()].concat()), []);
 }
 
+fn event(name: &str) -> Vec<u32> {
+    let db = Db::builtin();
+    let events = db.gpu(unwedge_base::Generation::A6xx).enumeration("vgt_event_type").expect("events");
+    op("CP_EVENT_WRITE", &[events.value_of(name).expect("an event") as u32])
+}
+
+/// The 2D engine copies 16 texels from an offset of the data to its middle, through UCHE.
+fn copy(from: u32) -> Vec<u32> {
+    let (low, high) = (DATA as u32, (DATA >> 32) as u32);
+    [
+        set("GRAS_2D_DST_TL", &[0, 15]),
+        set("RB_2D_DST_INFO", &[0x30, low + 0x800, high, 1]),
+        set("RB_2D_BLIT_CNTL", &[0x30 << 8 | 0xf << 20 | 0x10 << 24]),
+        set("GRAS_2D_SRC_TL_X", &[0, 15 << 8, 0, 0]),
+        set("SP_PS_2D_SRC_INFO", &[0x30, 16 | 1 << 15, low + from, high, 64 << 3]),
+        op("CP_BLIT", &[3]),
+    ]
+    .concat()
+}
+
+/// A copy of what the 2D engine filled, which it has copied before, needs the colour cache written back, UCHE invalidated and a wait.
+#[test]
+fn copies_need_a_flush_an_invalidate_and_a_wait() {
+    let (clean, drop) = (event("PC_CCU_FLUSH_COLOR_TS"), event("CACHE_INVALIDATE"));
+    let wait = op("CP_WAIT_FOR_IDLE", &[]);
+    let found = |between: &[&Vec<u32>]| {
+        let between = between.iter().flat_map(|part| part.iter().copied()).collect();
+        errors([copy(0), fill(), between, copy(0)].concat())
+    };
+    for (between, rule, packet) in [
+        (&[&drop, &wait][..], "missing-flush", "PC_CCU_FLUSH_COLOR_TS"),
+        (&[&clean, &wait], "missing-invalidate", "CACHE_INVALIDATE"),
+        (&[&clean, &drop], "missing-wait", "CP_WAIT_FOR_IDLE"),
+        (&[&wait, &clean, &drop], "missing-wait", "CP_WAIT_FOR_IDLE"),
+    ] {
+        let errors = found(between);
+        assert_eq!(errors.len(), 1, "{errors:?}");
+        assert!(errors[0].0 == rule && errors[0].1.contains(packet), "{errors:?}");
+    }
+    assert_eq!(found(&[&clean, &drop, &wait]), []);
+}
+
+/// What nothing has written is a note, with the packet that reads and the one that wrote it later.
+#[test]
+fn a_copy_of_what_nothing_has_written() {
+    let unwritten = |stream: Vec<u32>| {
+        let report = linted(&[stream]);
+        report.findings.into_iter().filter(|f| f.rule.row().id == "unwritten-read").collect::<Vec<_>>()
+    };
+    let found = unwritten([copy(0), op("CP_WAIT_FOR_IDLE", &[]), fill()].concat());
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].reader.as_ref().map(|p| p.name.as_str()), Some("CP_BLIT"));
+    assert_eq!(found[0].args.number("address"), Some(DATA));
+    assert!(found[0].writer.is_some(), "who wrote it too late");
+    assert_eq!(unwritten([fill(), flush(), copy(0)].concat()), []);
+}
+
 /// RB_CCU_CNTL moves the CCU, so that its lines must have been written back and work must be done.
 #[test]
 fn a_ccu_in_use_must_not_be_moved() {

@@ -1,9 +1,11 @@
-//! Assembly of AMD GPUs, broken: sources, single lines, code objects, bare code, and bytes in hexadecimal.
+//! Assembly of AMD GPUs, broken: sources, single lines, code objects, bare code, bytes in hexadecimal, and files that hold code
+//! objects.
 
 use super::judge::Judge;
 use unwedge_campaigns::amdisa::{View, show};
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_isa::amdgcn::listing::{self, AmdListingOptions};
+use unwedge_testkit::bundle;
 use unwedge_testkit::captures::mutate_bytes;
 use unwedge_testkit::mutate::{Rng, mutate};
 
@@ -67,15 +69,23 @@ struct Whole {
 /// Assembly of every GPU.
 pub(super) struct Amdisa {
     wholes: Vec<Whole>,
+    /// Bundles, programs and archives.
+    files: Vec<(&'static str, Vec<u8>)>,
 }
 
 impl Amdisa {
     pub(super) fn new() -> Amdisa {
         let gpus = GPUS.iter().filter_map(|name| Gpu::new(name).ok());
-        Amdisa { wholes: gpus.map(|gpu| Whole::of(gpu, 0)).collect() }
+        Amdisa { wholes: gpus.map(|gpu| Whole::of(gpu, 0)).collect(), files: bundle::formats() }
     }
 
     pub(super) fn one(&self, share: u64, seed: u64, judge: &mut Judge) {
+        if share % 6 == 5 {
+            let at = (share / 6) as usize % self.files.len().max(1);
+            let (Some((name, file)), Some(whole)) = (self.files.get(at), self.wholes.first()) else { return };
+            let broken = mutate_bytes(file, seed);
+            return judge.amdisa(&broken, whole.gpu, View::Objects, &format!("seed {seed}, {name}"));
+        }
         let at = (share / 5) as usize % self.wholes.len().max(1);
         let Some(whole) = self.wholes.get(at) else { return };
         // Every now and then other instructions.

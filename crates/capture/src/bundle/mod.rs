@@ -57,8 +57,8 @@ impl BundleContents {
         match bytes {
             [b'B', b'C', 0xc0, 0xde, ..] | [0xde, 0xc0, 0x17, 0x0b, ..] => BundleContents::Bitcode,
             [0x03, 0x02, 0x23, 0x07, ..] => BundleContents::Spirv,
-            [0x7f, b'E', b'L', b'F', ..] => match elf::read(bytes) {
-                Ok(object) => BundleContents::CodeObject(object.processor()),
+            [0x7f, b'E', b'L', b'F', ..] => match elf::processor(bytes) {
+                Ok(processor) => BundleContents::CodeObject(processor),
                 Err(_) => BundleContents::Host,
             },
             _ => BundleContents::Other,

@@ -5,7 +5,7 @@
 //! that Mesa's objects list. Never: memory, or a dispatch. Facts: LLVM's `AMDGPUUsage`.
 
 use super::metadata::{self, COMPUTE_PGM_RSRC2, KernelArgument, PalStage};
-use super::{CodeFunction, CodeObject, ElfSectionKind};
+use super::{CodeFunction, CodeObject, ElfSectionKind, is_other_processor};
 use std::collections::HashMap;
 use unwedge_isa::amdgcn::descriptor::SIZE;
 use unwedge_isa::amdgcn::entry::{EntryRegCounts, KernelEntry};
@@ -250,13 +250,9 @@ impl CodeObject<'_> {
         }
     }
 
-    /// The processor that the object names, if it is not that of a GPU. A generic processor is that of every GPU of its
-    /// family; one that is not known may be any.
+    /// The processor that the object names, if it is not that of a GPU ([`is_other_processor`]).
     pub fn other_processor(&self, gpu: &Gpu) -> Option<&'static str> {
-        self.processor().filter(|own| match own.strip_suffix("-generic") {
-            Some(family) => !gpu.name().starts_with(&family.replace('-', "")),
-            None => Gpu::new(own).is_ok_and(|own| own.name() != gpu.name()),
-        })
+        self.processor().filter(|own| is_other_processor(own, gpu))
     }
 
     /// The sections with functions, or with the one of a name. With `mode`, what functions say of the length of waves

@@ -19,13 +19,14 @@ pub use load::{
     FunctionStart, LinkedSection, LoadError, LoadedFunction, LoadedKernel, LoadedSection, ProcessorError,
     StartRegisters,
 };
-pub use read::read;
+pub use read::{processor, read};
 pub use write::write;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 use unwedge_base::Diagnostic;
+use unwedge_isa::amdgcn::Gpu;
 
 /// `e_machine` of AMD GPUs.
 const EM_AMDGPU: u16 = 224;
@@ -277,12 +278,25 @@ pub struct CodeFunction<'c> {
     pub header: &'c [u8],
 }
 
+/// The processor that flags of a header name.
+fn processor_of_flags(flags: u32) -> Option<&'static str> {
+    let mach = flags & MACH_BITS;
+    PROCESSORS.iter().find(|p| p.mach == mach).map(|p| p.name)
+}
+
+/// Whether a processor that an object names is not that of a GPU. A generic processor is that of every GPU of its family; one that
+/// is not known may be any.
+pub fn is_other_processor(own: &str, gpu: &Gpu) -> bool {
+    match own.strip_suffix("-generic") {
+        Some(family) => !gpu.name().starts_with(&family.replace('-', "")),
+        None => Gpu::new(own).is_ok_and(|own| own.name() != gpu.name()),
+    }
+}
+
 impl<'a> CodeObject<'a> {
     /// The processor: `gfx1030`.
     pub fn processor(&self) -> Option<&'static str> {
-        let mach = self.flags & MACH_BITS;
-        let named = PROCESSORS.iter().find(|p| p.mach == mach).map(|p| p.name);
-        named.or_else(|| self.processor_of_notes())
+        processor_of_flags(self.flags).or_else(|| self.processor_of_notes())
     }
 
     /// Whether the code needs XNACK, the retry of page faults, on or off; `None` where either works, or its processor has

@@ -2,7 +2,7 @@
 
 use super::{
     AddressPointer, CodeObject, EM_AMDGPU, ElfRelocation, ElfSection, ElfSectionKind, ElfSymbol,
-    ElfSymbolKind, Loader, NotCodeObject, RelocationKind,
+    ElfSymbolKind, Loader, NotCodeObject, RelocationKind, processor_of_flags,
 };
 use object::LittleEndian as LE;
 use object::elf;
@@ -22,14 +22,7 @@ const STT_AMDGPU_HSA_KERNEL: u8 = 10;
 /// # Errors
 /// When it is no ELF file, or none of an AMD GPU.
 pub fn read(bytes: &[u8]) -> Result<CodeObject<'_>, NotCodeObject> {
-    let header = ElfHeader::parse(bytes).map_err(|_| NotCodeObject::NotElf)?;
-    if header.endian().is_err() {
-        return Err(NotCodeObject::NotElf);
-    }
-    let machine = header.e_machine.get(LE);
-    if machine != elf::Machine(EM_AMDGPU) {
-        return Err(NotCodeObject::OtherMachine(machine.0));
-    }
+    let header = header(bytes)?;
     let ident = &header.e_ident;
     let mut object = CodeObject {
         loader: Loader::of(ident.os_abi.0, ident.abi_version),
@@ -47,6 +40,30 @@ pub fn read(bytes: &[u8]) -> Result<CodeObject<'_>, NotCodeObject> {
     symbols(header, bytes, &places, &mut object);
     relocations(header, bytes, &places, &mut object);
     Ok(object)
+}
+
+/// The processor of a code object, by its header if that names it. Nothing else is read then.
+///
+/// # Errors
+/// As those of [`read`].
+pub fn processor(bytes: &[u8]) -> Result<Option<&'static str>, NotCodeObject> {
+    match processor_of_flags(header(bytes)?.e_flags.get(LE).0) {
+        Some(named) => Ok(Some(named)),
+        None => Ok(read(bytes)?.processor()),
+    }
+}
+
+/// The header of a file for AMD GPUs.
+fn header(bytes: &[u8]) -> Result<&ElfHeader, NotCodeObject> {
+    let header = ElfHeader::parse(bytes).map_err(|_| NotCodeObject::NotElf)?;
+    if header.endian().is_err() {
+        return Err(NotCodeObject::NotElf);
+    }
+    let machine = header.e_machine.get(LE);
+    if machine != elf::Machine(EM_AMDGPU) {
+        return Err(NotCodeObject::OtherMachine(machine.0));
+    }
+    Ok(header)
 }
 
 /// The relocations of all sections, with addends of their own or without. Those of symbols that are not there are left out.

@@ -9,9 +9,10 @@ mod entries;
 use super::layout::{MsmLayout, MsmSectionInfo, TextRun, TextStyle, Verbatim};
 use super::lines::{DevcoreLine, DevcoreLines, DevcoreNumber, LineKind, TopKey};
 use super::model::*;
-use super::render::{FnvHash, Renderer, TextMatcher};
+use super::render::{Renderer, TextMatcher};
 use super::sections::{MsmSection, SectionHeading};
 use std::borrow::Cow;
+use unwedge_base::hash::Fnv1a;
 use unwedge_base::{ChipId, Diagnostic, Severity, Span};
 
 /// So many diagnostics of one severity are kept; the others are counted.
@@ -356,11 +357,11 @@ impl<'a> MsmReader<'a> {
     fn verbatim(
         &self,
         raw: &'a [u8],
-        render: impl FnOnce(&mut Renderer<'_, FnvHash>, &Devcore<'a>),
+        render: impl FnOnce(&mut Renderer<'_, Fnv1a>, &Devcore<'a>),
     ) -> Verbatim<'a> {
-        let mut hash = FnvHash::default();
+        let mut hash = Fnv1a::default();
         render(&mut Renderer::new(&mut hash, self.dump.layout.style, &self.dump), &self.dump);
-        Verbatim { raw, usual: hash.0 }
+        Verbatim { raw, usual: hash.value() }
     }
 
     fn list_section(&mut self, name: Cow<'a, str>, section: Option<MsmSection>, span: Span) {

@@ -4,6 +4,7 @@
 use super::layout::{TextRun, TextStyle, Verbatim, rank, rank_of_key, rank_of_section};
 use super::lines::{MsmSection, TopKey};
 use super::model::*;
+use unwedge_base::hash::Fnv1a;
 
 /// Takes the bytes of an entry: to keep, to compare or to hash them.
 pub(super) trait EntrySink {
@@ -37,20 +38,9 @@ impl EntrySink for TextMatcher<'_> {
     }
 }
 
-/// FNV-1a.
-pub(super) struct FnvHash(pub(super) u64);
-
-impl Default for FnvHash {
-    fn default() -> FnvHash {
-        FnvHash(0xcbf2_9ce4_8422_2325)
-    }
-}
-
-impl EntrySink for FnvHash {
+impl EntrySink for Fnv1a {
     fn put(&mut self, bytes: &[u8]) {
-        for &b in bytes {
-            self.0 = (self.0 ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
+        self.add(bytes);
     }
 }
 
@@ -432,7 +422,7 @@ impl MsmWriter<'_, '_> {
             TextRun::Marker => self.renderer().marker(),
             TextRun::Top(key) => self.renderer().top(dump, key),
             TextRun::TopAs(key, verbatim) => {
-                let mut usual = FnvHash::default();
+                let mut usual = Fnv1a::default();
                 Renderer::new(&mut usual, dump.layout.style, dump).top(dump, key);
                 if !self.verbatim(verbatim, usual) {
                     self.renderer().top(dump, key);
@@ -443,7 +433,7 @@ impl MsmWriter<'_, '_> {
             TextRun::Entries(section, count) => self.entries(section, count as usize),
             TextRun::EntryAs(section, verbatim) => {
                 let index = self.written[section as usize];
-                let mut usual = FnvHash::default();
+                let mut usual = Fnv1a::default();
                 Renderer::new(&mut usual, dump.layout.style, dump).entry(dump, section, index);
                 if self.verbatim(verbatim, usual) {
                     self.written[section as usize] += 1;
@@ -454,8 +444,8 @@ impl MsmWriter<'_, '_> {
         }
     }
 
-    fn verbatim(&mut self, verbatim: Verbatim<'_>, usual: FnvHash) -> bool {
-        let same = usual.0 == verbatim.usual;
+    fn verbatim(&mut self, verbatim: Verbatim<'_>, usual: Fnv1a) -> bool {
+        let same = usual.value() == verbatim.usual;
         if same {
             self.out.extend_from_slice(verbatim.raw);
         }

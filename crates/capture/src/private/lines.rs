@@ -30,7 +30,7 @@ const fn pattern(
     NamePattern { line: "", before, ends, last: false, needs_end: false, kind, dumps }
 }
 
-use PrivateKind::{Command, Host, Process, Serial, User};
+use PrivateKind::{Command, Device, Host, Path, Process, Serial, Ssid, User};
 
 /// Messages that name something private. A line may match several.
 const PATTERNS: &[NamePattern] = &[
@@ -98,6 +98,33 @@ const PATTERNS: &[NamePattern] = &[
     pattern("serial=", &[" ", ","], Serial, false),
     pattern("S/N: ", &[" ", ","], Serial, false),
     pattern("androidboot.serialno=", &[" "], Serial, false),
+    // Devices, which are named `Ada's Phone`.
+    NamePattern { line: "usb ", ..pattern(": Product: ", &[], Device, false) },
+    NamePattern { last: true, needs_end: true, ..pattern("input: ", &[" as /devices/"], Device, false) },
+    NamePattern { line: "USB HID", last: true, needs_end: true, ..pattern(" [", &["] on "], Device, false) },
+    NamePattern {
+        line: "BLUETOOTH HID",
+        last: true,
+        needs_end: true,
+        ..pattern(" [", &["] on "], Device, false)
+    },
+    // Wireless networks, as wpa_supplicant, iwd and NetworkManager write them.
+    NamePattern { last: true, needs_end: true, ..pattern("SSID='", &["' freq", "')", "'"], Ssid, false) },
+    NamePattern { last: true, ..pattern("SSID '", &["'"], Ssid, false) },
+    NamePattern { last: true, ..pattern("SSID \"", &["\""], Ssid, false) },
+    NamePattern { last: true, ..pattern("ssid=\"", &["\""], Ssid, false) },
+    NamePattern { last: true, ..pattern("SSID: \"", &["\""], Ssid, false) },
+    NamePattern { last: true, ..pattern("'ssid' value '", &["'"], Ssid, false) },
+    pattern("ssid=", &[" ", ","], Ssid, false),
+    NamePattern { last: true, ..pattern("wireless network \"", &["\""], Ssid, false) },
+    NamePattern { last: true, ..pattern("Wi-Fi network \"", &["\""], Ssid, false) },
+    // Records of the audit. What is not quoted is in hexadecimal.
+    NamePattern { line: "audit", ..pattern("cwd=\"", &["\""], Path, false) },
+    NamePattern { line: "audit", ..pattern("cwd=", &[" "], Path, false) },
+    NamePattern { line: "audit", ..pattern("name=\"", &["\""], Path, false) },
+    NamePattern { line: "audit", ..pattern("name=", &[" "], Path, false) },
+    NamePattern { line: "audit", ..pattern("path=\"", &["\""], Path, false) },
+    NamePattern { line: "argc=", ..pattern("a0=", &[], Command, false) },
 ];
 
 /// Folders whose entries are named after users.
@@ -484,6 +511,30 @@ mod tests {
             ("tcp: 2.3.4.5:8080 is flooded", "2.3.4.5"),
             ("/home/alice/game\nusb 1-3: Product: Alice's Phone", "Alice"),
             ("usb 1-1: SerialNumber: 4C5300011212", "4C53"),
+            ("usb 1-3: Product: Ada's Phone", "Ada"),
+            ("input: Ada's Keyboard as /devices/pci0000:00/0000:00:14.0/usb1/1-3/input/input5", "Ada"),
+            (
+                "hid-generic 0003:05AC:024F.0001: input,hidraw0: USB HID v1.11 Keyboard [Ada's Keyboard] on usb-0/input0",
+                "Ada",
+            ),
+            (
+                "wlan0: SME: Trying to authenticate with 0a:00:27:00:00:01 (SSID='Hinterhaus' freq=2412 MHz)",
+                "Hinterhaus",
+            ),
+            ("wlan0: Trying to associate with SSID 'The 'Hinterhaus''", "Hinterhaus"),
+            ("Config: added 'ssid' value 'Hinterhaus'", "Hinterhaus"),
+            ("Connected to wireless network \"Hinterhaus\"", "Hinterhaus"),
+            ("event: connect, ssid=Hinterhaus, channel 6", "Hinterhaus"),
+            ("audit: type=1307 audit(1764244800.123:45): cwd=\"/srv/divorce\"", "divorce"),
+            (
+                "audit: type=1302 audit(1764244800.123:45): item=0 name=\"/srv/divorce/a.odt\" inode=9",
+                "divorce",
+            ),
+            ("type=PATH msg=audit(1764244800.123:45): item=0 name=2F7372762F64 inode=9", "2F73"),
+            (
+                "audit: type=1309 audit(1764244800.123:45): argc=2 a0=\"game\" a1=\"--token=hunter2\"",
+                "hunter2",
+            ),
             ("EXT4-fs (sda1): mounted 123e4567-e89b-12d3-a456-426614174000", "123e4567"),
             ("Nov 27 12:00:01 workstation kernel: [drm] hang", "workstation"),
             ("2026-11-27T12:00:01.000000+00:00 laptop kernel: [drm] hang", "laptop"),

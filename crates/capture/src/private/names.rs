@@ -19,11 +19,17 @@ pub enum PrivateKind {
     Serial,
     /// `user@host`.
     Account,
+    /// The name of a wireless network.
+    Ssid,
+    /// What a device calls itself, which its owner may have named: `Ada's Phone`.
+    Device,
+    /// A file or folder in a record of the audit.
+    Path,
 }
 
 impl PrivateKind {
     /// Every kind.
-    pub const ALL: [PrivateKind; 7] = [
+    pub const ALL: [PrivateKind; 10] = [
         PrivateKind::Process,
         PrivateKind::Command,
         PrivateKind::User,
@@ -31,6 +37,9 @@ impl PrivateKind {
         PrivateKind::Network,
         PrivateKind::Serial,
         PrivateKind::Account,
+        PrivateKind::Ssid,
+        PrivateKind::Device,
+        PrivateKind::Path,
     ];
 
     /// What pseudonyms of it begin with.
@@ -43,6 +52,9 @@ impl PrivateKind {
             PrivateKind::Network => "address",
             PrivateKind::Serial => "serial",
             PrivateKind::Account => "account",
+            PrivateKind::Ssid => "ssid",
+            PrivateKind::Device => "device",
+            PrivateKind::Path => "path",
         }
     }
 }

@@ -12,9 +12,8 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::time::Duration;
-use unwedge::edit::bisect::{
-    BisectEnd, BisectPlan, BisectSearch, BisectStep, BisectSubject, Fingerprint, TrialVerdict,
-};
+use unwedge::base::hash::Fnv1a;
+use unwedge::edit::bisect::{BisectEnd, BisectPlan, BisectSearch, BisectStep, BisectSubject, TrialVerdict};
 use unwedge::edit::rewrite::AddressSpace;
 use unwedge::hw::Db;
 use unwedge_view::edit::bisected;
@@ -72,7 +71,7 @@ pub fn run(args: &Bisect, global: &Global) -> Result<Outcome, Failure> {
         return Err(Failure::NotFound(format!("{name}: there is nothing to search")));
     }
     let judge = judge(args, &capture, by_registers, &db, global)?;
-    let mut fingerprint = Fingerprint::default();
+    let mut fingerprint = Fnv1a::default();
     io::copy(&mut capture.open()?, &mut FingerprintWriter(&mut fingerprint))?;
     let fresh = BisectSearch::new(&subject_name, fingerprint.value(), plan.items().len());
     let mut search = resumed(fresh, args.state.as_deref())?;
@@ -159,7 +158,7 @@ fn tried(
     }
 }
 
-struct FingerprintWriter<'f>(&'f mut Fingerprint);
+struct FingerprintWriter<'f>(&'f mut Fnv1a);
 
 impl Write for FingerprintWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

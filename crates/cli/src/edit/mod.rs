@@ -36,10 +36,7 @@ impl CaptureFile {
         if file.as_os_str() != "-" {
             return Ok(CaptureFile::File(file.to_owned()));
         }
-        let mut bytes = Vec::new();
-        let mut stream = dump::open_capture(file)?.take(max_size);
-        stream.read_to_end(&mut bytes)?;
-        Ok(CaptureFile::Held(bytes))
+        Ok(CaptureFile::Held(held(dump::open_capture(file)?, file, max_size)?))
     }
 
     /// Its bytes from the beginning.
@@ -56,6 +53,20 @@ impl CaptureFile {
             CaptureFile::Held(bytes) => Box::new(Cursor::new(bytes)),
         })
     }
+}
+
+/// All bytes of a capture.
+///
+/// # Errors
+/// When it cannot be read, or has more than `max_size`.
+pub fn held(stream: impl Read, file: &Path, max_size: u64) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    stream.take(max_size.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > max_size {
+        let message = "it is held in memory, and larger than --max-size";
+        return Err(Failure::Unusable(format!("{}: {message}", file.display())));
+    }
+    Ok(bytes)
 }
 
 /// A rewrite that failed.

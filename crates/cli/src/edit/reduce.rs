@@ -1,6 +1,6 @@
 //! `unwedge reduce`: has candidates judged, and writes the best one. Never: makes candidates, which `edit::reduce` does.
 
-use super::CaptureFile;
+use super::{CaptureFile, held};
 use crate::args::{Global, Reduce};
 use crate::bounded::CommandEnd;
 use crate::database;
@@ -9,7 +9,7 @@ use crate::packed::Packed;
 use crate::progress::ProgressLine;
 use crate::trial::TrialCommand;
 use std::fs;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::time::Duration;
 use unwedge::edit::reduce::{ReduceError, reduce};
 use unwedge_view::plural::counted;
@@ -22,8 +22,8 @@ use unwedge_view::replay::hang_signature;
 pub fn run(args: &Reduce, global: &Global) -> Result<Outcome, Failure> {
     let db = database::load(global)?;
     let name = args.file.display().to_string();
-    let mut capture = Vec::new();
-    CaptureFile::new(&args.file, global.max_size)?.open()?.take(global.max_size).read_to_end(&mut capture)?;
+    let file = CaptureFile::new(&args.file, global.max_size)?;
+    let capture = held(file.open()?, &args.file, global.max_size)?;
     let command = match args.command.is_empty() {
         true => None,
         false => Some(TrialCommand::new(&args.command, "candidate.rd", Duration::from_secs(args.timeout))?),

@@ -3,7 +3,7 @@
 use crate::args::AmdTarget;
 use crate::failure::{Failure, Outcome};
 use std::fmt::Write as _;
-use unwedge::capture::bundle::{Bundle, BundleEntry};
+use unwedge::capture::bundle::{Bundle, BundleContents, BundleEntry};
 use unwedge::capture::elf;
 use unwedge::files::Input;
 use unwedge::isa::amdgcn::Gpu;
@@ -35,9 +35,9 @@ pub(super) fn chosen(
     let wanted = target.gpu.as_deref().map(Gpu::new).transpose();
     let wanted = wanted.map_err(|wrong| Failure::Usage(wrong.to_string()))?;
     let fits = |entry: &&BundleEntry| {
-        let of = |gpu: &Gpu| {
-            elf::read(bundle.bytes(entry))
-                .is_ok_and(|object| object.processor().is_some() && object.other_processor(gpu).is_none())
+        let of = |gpu: &Gpu| match entry.contents {
+            BundleContents::CodeObject(Some(own)) => !elf::is_other_processor(own, gpu),
+            _ => false,
         };
         wanted.as_ref().is_none_or(of)
     };

@@ -15,7 +15,9 @@ use crate::failure::{Failure, Outcome};
 use explained::Explainer;
 use places::{FileNode, Places};
 use std::io::{self, ErrorKind, Write};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 use store::Store;
@@ -36,25 +38,50 @@ enum Level {
     Info = 6,
 }
 
-/// Standard error; with levels where the journal reads it.
-#[derive(Clone, Copy)]
+/// Lines of the log that wait for standard error.
+const MOST_LINES: usize = 1 << 10;
+/// How long the last lines may take.
+const LAST_LINES: Duration = Duration::from_secs(1);
+
+/// Standard error; with levels where the journal reads it. A thread of its own writes, so that dumps are kept even if nobody reads.
+#[derive(Clone)]
 struct Journal {
     levels: bool,
+    lines: SyncSender<String>,
+    lost: Arc<AtomicU64>,
 }
 
 impl Journal {
-    fn of_environment() -> Journal {
-        Journal { levels: std::env::var_os("JOURNAL_STREAM").is_some() }
+    fn of_environment() -> (Journal, Receiver<()>) {
+        let (lines, written) = mpsc::sync_channel::<String>(MOST_LINES);
+        let (done, end) = mpsc::channel();
+        let lost = Arc::new(AtomicU64::new(0));
+        let of_thread = lost.clone();
+        thread::spawn(move || {
+            for line in written {
+                // Whether it can be written does not matter: dumps are kept even if standard error is closed.
+                let _ = io::stderr().write_all(line.as_bytes());
+                let lost = of_thread.swap(0, Ordering::Relaxed);
+                if lost > 0 {
+                    let message = format!("unwedge: {lost} lines are lost, as nobody read them\n");
+                    let _ = io::stderr().write_all(message.as_bytes());
+                }
+            }
+            let _ = done.send(());
+        });
+        (Journal { levels: std::env::var_os("JOURNAL_STREAM").is_some(), lines, lost }, end)
     }
 
-    /// Writes one line. Whether it can be written does not matter: dumps are kept even if standard error is closed.
-    fn say(self, level: Level, message: &str) {
+    /// Writes one line, or counts it as lost if too many wait.
+    fn say(&self, level: Level, message: &str) {
         let message = message.replace('\n', " ");
         let line = match self.levels {
             true => format!("<{}>{message}\n", level as u8),
             false => format!("unwedge: {message}\n"),
         };
-        let _ = io::stderr().write_all(line.as_bytes());
+        if self.lines.try_send(line).is_err() {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        }
     }
 }
 
@@ -65,14 +92,30 @@ pub fn run(args: &Watch, global: &Global) -> Result<Outcome, Failure> {
     if args.dry_run {
         return Ok(dry_run(args, &places, budget)?);
     }
-    let journal = Journal::of_environment();
+    let (journal, written) = Journal::of_environment();
+    let outcome = watch(args, places, budget, &journal, global);
+    drop(journal);
+    // Its thread ends with the last line.
+    let _ = written.recv_timeout(LAST_LINES);
+    outcome
+}
+
+fn watch(
+    args: &Watch,
+    places: Places,
+    budget: Budget,
+    journal: &Journal,
+    global: &Global,
+) -> Result<Outcome, Failure> {
     let db = database::load(global)?;
     let interrupts =
         Interrupts::take().map_err(|e| Failure::Unusable(format!("cannot handle signals: {e}")))?;
-    let store = Store::open(&args.store, args.to, journal)?;
+    let store = Store::open(&args.store, args.to, journal.clone())?;
     store.tidy(&places);
-    let watcher = Watcher { args, places, store: &store, budget, journal, max_bytes: global.max_size };
-    let explainer = Explainer { args, store: &store, db: &db, journal, max_size: global.max_size };
+    let watcher =
+        Watcher { args, places, store: &store, budget, journal: journal.clone(), max_bytes: global.max_size };
+    let explainer =
+        Explainer { args, store: &store, db: &db, journal: journal.clone(), max_size: global.max_size };
     // The explainer ends when this is dropped and nothing is left to explain.
     let (wake, woken) = mpsc::channel();
     thread::scope(|scope| {
@@ -98,6 +141,13 @@ impl Watcher<'_> {
         let (done, ends) = mpsc::channel();
         let mut table = NodeTable::default();
         let mut lost = false;
+        if self.args.once {
+            for path in self.places.unsettled() {
+                let message = format!("{}: changed just now, left alone", path.display());
+                self.journal.say(Level::Warning, &message);
+                lost = true;
+            }
+        }
         thread::scope(|scope| {
             let (mut seen, mut more) = (Vec::new(), false);
             loop {
@@ -187,7 +237,7 @@ impl Watcher<'_> {
 
     /// Reports how it ended. Returns what is left to do with the node.
     fn ended(&self, due: &DueNode, end: &KeepEnd) -> Attempt {
-        let (path, journal) = (due.node.path.display(), self.journal);
+        let (path, journal) = (due.node.path.display(), &self.journal);
         match end {
             KeepEnd::Kept { name, bytes, head, known, acknowledged } => {
                 match known {

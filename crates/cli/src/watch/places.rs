@@ -3,14 +3,14 @@
 use crate::args::Watch;
 use crate::dump::kind_of_head;
 use crate::failure::Failure;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
+use unwedge::base::hash::Fnv1a;
 use unwedge::capture::FileKind;
 use unwedge::files::{InputError, InputStream};
-use unwedge_keep::hash::ContentHash;
 use unwedge_keep::steps::HEAD;
 use unwedge_keep::{Acknowledged, DumpNode, HeadKind, NodeSource, SeenNode};
 
@@ -74,6 +74,12 @@ impl Places {
         nodes
     }
 
+    /// Files of the folders that somebody may be writing to.
+    pub fn unsettled(&self) -> Vec<PathBuf> {
+        let files = self.folders.iter().flat_map(|folder| plain_files(folder));
+        files.filter(|(_, meta)| !is_settled(meta)).map(|(path, _)| path).collect()
+    }
+
     /// Whether a node of this label is there.
     pub fn has(&self, label: &str) -> bool {
         self.scan().iter().any(|node| unwedge_keep::TempName::label(&self::label(&node.path)) == label)
@@ -94,19 +100,26 @@ fn entries(folder: &Path) -> impl Iterator<Item = (String, PathBuf)> + use<> {
     entries.filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry.path())))
 }
 
-/// The files of a folder that nobody writes to any more.
-fn files_of(folder: &Path, nodes: &mut Vec<SeenNode>) {
+/// The files of a folder, by name.
+fn plain_files(folder: &Path) -> impl Iterator<Item = (PathBuf, Metadata)> + use<> {
     let mut files: Vec<(String, PathBuf)> =
         entries(folder).filter(|(name, _)| !name.starts_with('.')).collect();
     files.sort();
-    for (_, path) in files {
-        let Ok(meta) = path.metadata() else { continue };
-        let age = meta.modified().ok().and_then(|time| SystemTime::now().duration_since(time).ok());
-        if !meta.is_file() || age.is_some_and(|age| age < SETTLED) {
-            continue;
-        }
+    let files = files.into_iter().filter_map(|(_, path)| Some((path.metadata().ok()?, path)));
+    files.filter(|(meta, _)| meta.is_file()).map(|(meta, path)| (path, meta))
+}
+
+/// Whether nobody writes to a file any more.
+fn is_settled(meta: &Metadata) -> bool {
+    let age = meta.modified().ok().and_then(|time| SystemTime::now().duration_since(time).ok());
+    age.is_none_or(|age| age >= SETTLED)
+}
+
+/// The files of a folder that nobody writes to any more.
+fn files_of(folder: &Path, nodes: &mut Vec<SeenNode>) {
+    for (path, meta) in plain_files(folder).filter(|(_, meta)| is_settled(meta)) {
         let parts = [meta.ino(), meta.len(), meta.mtime() as u64, meta.mtime_nsec() as u64];
-        let version = ContentHash::of(&parts.map(u64::to_le_bytes).concat());
+        let version = Fnv1a::of(&parts.map(u64::to_le_bytes).concat());
         nodes.push(SeenNode { path, version, source: NodeSource::Folder });
     }
 }

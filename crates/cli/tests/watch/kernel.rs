@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+use unwedge::base::hash::Fnv1a;
 use unwedge::files::Input;
-use unwedge_keep::hash::ContentHash;
 use unwedge_keep::{FileRole, KeptName};
 
 /// What became of a dump that the kernel took.
@@ -73,7 +73,7 @@ pub fn kept(store: &Path) -> (Vec<Vec<u8>>, Vec<String>) {
 
 /// Whether a dump is in the folder, whole. Names are looked at before files, which get their signatures meanwhile.
 fn is_kept(store: &Path, dump: &[u8]) -> bool {
-    let hash = ContentHash::of(dump);
+    let hash = Fnv1a::of(dump);
     let text = format!("{hash:016x}");
     for _ in 0..100 {
         let entries = fs::read_dir(store).into_iter().flatten().flatten();

@@ -273,27 +273,3 @@ impl StreamEditor for Prefix<'_> {
         }
     }
 }
-
-/// Tells captures apart: FNV-1a of all bytes.
-#[derive(Clone, Copy, Debug)]
-pub struct Fingerprint(u64);
-
-impl Default for Fingerprint {
-    fn default() -> Fingerprint {
-        Fingerprint(0xcbf2_9ce4_8422_2325)
-    }
-}
-
-impl Fingerprint {
-    /// Takes in bytes.
-    pub fn add(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
-        }
-    }
-
-    /// The number.
-    pub fn value(self) -> u64 {
-        self.0
-    }
-}

@@ -474,12 +474,11 @@ impl Rewriter<'_, '_> {
         let moved = edits.place(&mut self.space)?;
         edits.write(set, &moved, &mut added);
         edits.report(&mut self.result);
-        for submit in &streams.submits {
-            if let Some(&(iova, dwords)) = moved.streams.get(&(submit.iova, submit.dwords.into())) {
-                set.move_submit(submit.in_set, iova, dwords);
-            }
-        }
-        dropped_submits.into_iter().for_each(|submit| set.drop_submit(submit));
+        let gone = streams.submits.iter().filter_map(|submit| {
+            Some((submit.in_set, *moved.streams.get(&(submit.iova, submit.dwords.into()))?))
+        });
+        set.move_submits(&gone.collect());
+        set.drop_submits(&dropped_submits.into_iter().collect());
         self.result.added += added.len() as u64;
         if !added.is_empty() {
             set.add_buffers(added, gpu.generation().is_64bit());

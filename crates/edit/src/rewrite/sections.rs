@@ -3,7 +3,7 @@
 //! Written back unchanged they are the same bytes, the padding between sections and the cut end of a capture included. Never: what a stream
 //! means.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use unwedge_capture::rd::{MemoryRange, RdSection, RdSectionKind, without_zeros};
 
@@ -163,23 +163,28 @@ impl HeldSet {
         whole
     }
 
-    /// Makes a submit's stream another one. `number` counts the submits of this set.
-    pub(super) fn move_submit(&mut self, number: usize, iova: u64, dwords: u32) {
-        let mut submits = self.sections.iter_mut().filter(|s| s.kind == RdSectionKind::CmdStreamAddr);
-        let Some(held) = submits.nth(number) else { return };
-        held.payload.resize(held.length, 0);
-        for (bytes, word) in held.payload.chunks_exact_mut(4).zip([iova as u32, dwords, (iova >> 32) as u32])
-        {
-            bytes.copy_from_slice(&word.to_le_bytes());
+    /// Makes streams of submits other ones, by their numbers in this set.
+    pub(super) fn move_submits(&mut self, streams: &BTreeMap<usize, (u64, u32)>) {
+        for (number, held) in self.submits() {
+            let Some(&(iova, dwords)) = streams.get(&number) else { continue };
+            held.payload.resize(held.length, 0);
+            let words = [iova as u32, dwords, (iova >> 32) as u32];
+            for (bytes, word) in held.payload.chunks_exact_mut(4).zip(words) {
+                bytes.copy_from_slice(&word.to_le_bytes());
+            }
         }
     }
 
-    /// Leaves a submit out. `number` counts the submits of this set.
-    pub(super) fn drop_submit(&mut self, number: usize) {
-        let mut submits = self.sections.iter_mut().filter(|s| s.kind == RdSectionKind::CmdStreamAddr);
-        if let Some(held) = submits.nth(number) {
-            held.dropped = true;
-        }
+    /// Leaves submits out, by their numbers in this set.
+    pub(super) fn drop_submits(&mut self, numbers: &BTreeSet<usize>) {
+        self.submits()
+            .filter(|(number, _)| numbers.contains(number))
+            .for_each(|(_, held)| held.dropped = true);
+    }
+
+    /// The submits of this set, with their numbers.
+    fn submits(&mut self) -> impl Iterator<Item = (usize, &mut HeldSection)> {
+        self.sections.iter_mut().filter(|s| s.kind == RdSectionKind::CmdStreamAddr).enumerate()
     }
 
     /// Leaves out the names and contents of buffers that are not wanted.

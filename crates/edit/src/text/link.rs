@@ -8,6 +8,7 @@ use super::expr::{Term, TermBits};
 use super::module::{
     Block, Contents, LabelTarget, Module, ModuleBuffer, ModuleSection, OpenValue, SourceLine,
 };
+use super::parts::outer_of;
 use super::regions::SHADER_UNIT;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -192,7 +193,7 @@ pub(super) fn link(module: &Module, free: Option<&Range<u64>>) -> Result<Vec<u8>
     let layout = Layout::new(module, free)?;
     let linker = Linker { module, layout: &layout };
     let mut writer = RdWriter::new(Vec::new());
-    let mut images: Vec<(u64, Vec<u8>)> = Vec::new();
+    let mut images: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
     let mut rest = Some(&layout.moved).filter(|moved| !moved.is_empty());
     for section in &module.sections {
         if section.is_submit()
@@ -221,7 +222,7 @@ pub(super) fn link(module: &Module, free: Option<&Range<u64>>) -> Result<Vec<u8>
                 };
                 put(writer.section(RdSectionKind::BufferContents, &image))?;
                 if matches!(contents, Contents::Bytes(_)) {
-                    images.push((*iova, image));
+                    images.insert(*iova, image);
                 }
             }
             ModuleSection::Submit { address, size, wide } => {
@@ -237,13 +238,14 @@ pub(super) fn link(module: &Module, free: Option<&Range<u64>>) -> Result<Vec<u8>
 }
 
 /// The part of an earlier buffer; bytes that none has are zero.
-fn copy(images: &[(u64, Vec<u8>)], iova: u64, length: u64) -> Vec<u8> {
+fn copy(images: &BTreeMap<u64, Vec<u8>>, iova: u64, length: u64) -> Vec<u8> {
+    let part = iova..iova.saturating_add(length);
     let length = usize::try_from(length).unwrap_or(0);
-    let of = images.iter().rev().find_map(|(start, image)| {
-        let from = usize::try_from(iova.checked_sub(*start)?).ok()?;
+    let bytes = outer_of(images, part, |image| image.len() as u64).and_then(|(start, image)| {
+        let from = usize::try_from(iova - start).ok()?;
         image.get(from..from.checked_add(length)?)
     });
-    of.map_or_else(|| vec![0; length], <[u8]>::to_vec)
+    bytes.map_or_else(|| vec![0; length], <[u8]>::to_vec)
 }
 
 /// Sections that are too long are written nowhere: the reader bounds them.

@@ -4,6 +4,7 @@
 
 use crate::instrument::shader_gpu_id;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use unwedge_base::{ChipId, Memory};
 use unwedge_capture::rd::{LiveMemory, LiveStep, MemoryRange, RdReader, RdSection, RdSectionKind, Submit};
 use unwedge_hw::{Db, Gpu};
@@ -131,13 +132,30 @@ impl<'d> Parts<'d> {
             let iova = buffer.range.iova;
             let time = times.entry(iova).and_modify(|time| *time += 1).or_insert(1);
             buffer.name = if *time == 1 { format!("bo_{iova:x}") } else { format!("bo_{iova:x}_{time}") };
-            let nearest = outer.range(..iova).rev().take(MOST_OUTER).filter_map(|(_, &at)| before.get(at));
-            buffer.copy = nearest.filter_map(Part::buffer).any(|outer| outer.holds(buffer));
+            if buffer.contents.is_none() {
+                continue;
+            }
+            let part = |at: &usize| before.get(*at).and_then(Part::buffer);
+            let around = outer_of(&outer, iova..buffer.end(), |at| part(at).map_or(0, BufferPart::length));
+            buffer.copy = around.and_then(|(_, at)| part(at)).is_some_and(|outer| outer.holds(buffer));
             if !buffer.copy {
                 outer.insert(iova, index);
             }
         }
     }
+}
+
+/// The buffer that a range is a part of, and its address: of those that begin before it, the nearest that reaches to its end.
+/// `buffers` are those with contents of their own, by address.
+pub(super) fn outer_of<T>(
+    buffers: &BTreeMap<u64, T>,
+    part: Range<u64>,
+    length: impl Fn(&T) -> u64,
+) -> Option<(u64, &T)> {
+    let mut nearest = buffers.range(..part.start).rev().take(MOST_OUTER);
+    nearest
+        .find(|(start, buffer)| start.saturating_add(length(buffer)) >= part.end)
+        .map(|(start, buffer)| (*start, buffer))
 }
 
 impl Part {
@@ -170,8 +188,6 @@ impl BufferPart {
 
     /// The other buffer is a part of this one, with the same contents.
     fn holds(&self, inner: &BufferPart) -> bool {
-        inner.range.iova > self.range.iova
-            && inner.contents.is_some()
-            && self.bytes(inner.range.iova, inner.end()) == inner.contents.as_deref()
+        self.bytes(inner.range.iova, inner.end()) == inner.contents.as_deref()
     }
 }

@@ -206,14 +206,14 @@ impl Plan {
     pub(super) fn stream_size(&self, iova: u64, dwords: u64) -> Option<String> {
         let region = self.region(iova)?;
         let exact = region.kind != RegionKind::Shader && region.end - region.start == dwords * 4;
-        exact.then(|| self.block_name(iova).map(|name| format!("size({name})"))).flatten()
+        Some(format!("size({})", self.block_of(region).filter(|_| exact)?))
     }
 
     /// `units(label)` for a shader of so many units.
     pub(super) fn shader_units(&self, iova: u64, units: u64) -> Option<String> {
         let region = self.region(iova).filter(|region| region.kind == RegionKind::Shader)?;
         let exact = (region.end - region.start).div_ceil(SHADER_UNIT) == units;
-        exact.then(|| self.block_name(iova).map(|name| format!("units({name})"))).flatten()
+        Some(format!("units({})", self.block_of(region).filter(|_| exact)?))
     }
 
     fn region(&self, iova: u64) -> Option<&Region> {
@@ -221,8 +221,10 @@ impl Plan {
         self.regions.get(index)
     }
 
-    fn block_name(&self, iova: u64) -> Option<&str> {
-        self.blocks.get(&iova).map(|(_, name)| name.as_str())
+    /// The block that is a region. Where buffers lie over one another, the block at its address may have another end.
+    fn block_of(&self, region: &Region) -> Option<&str> {
+        let (end, name) = self.blocks.get(&region.start)?;
+        (*end == region.end).then_some(name.as_str())
     }
 }
 

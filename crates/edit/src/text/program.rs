@@ -39,7 +39,25 @@ const UNNAMED: &str = "unnamed";
 pub(super) fn write(module: &Module, language: Language) -> Result<String, TextError> {
     // A text that does not link has an error; its program would report it only when it runs.
     super::link::link(module, None)?;
-    let mut writer = ProgramWriter { module, language, out: String::new(), inner: labels(module) };
+    let mut names: BTreeMap<u64, Vec<(usize, &str)>> = BTreeMap::new();
+    for (name, label) in &module.labels {
+        if let LabelTarget::Buffer(iova, _) = label.target {
+            names.entry(iova).or_default().push((label.line, name));
+        }
+    }
+    names.values_mut().for_each(|names| names.sort_unstable());
+    let mut buffers: Vec<usize> = module
+        .sections
+        .iter()
+        .filter_map(|section| match section {
+            ModuleSection::Buffer(buffer) if !buffer.blocks.is_empty() => Some(buffer.blocks.start),
+            _ => None,
+        })
+        .collect();
+    buffers.sort_unstable();
+    let named = BTreeMap::new();
+    let mut writer =
+        ProgramWriter { module, language, out: String::new(), inner: labels(module), names, named, buffers };
     writer.all()?;
     Ok(writer.out)
 }
@@ -63,6 +81,12 @@ struct ProgramWriter<'m> {
     language: Language,
     out: String,
     inner: BTreeMap<(usize, usize), Vec<&'m str>>,
+    /// Names of buffers by address, in the order of their lines.
+    names: BTreeMap<u64, Vec<(usize, &'m str)>>,
+    /// How many buffers of an address were written.
+    named: BTreeMap<u64, usize>,
+    /// First blocks of buffers, in their order.
+    buffers: Vec<usize>,
 }
 
 impl ProgramWriter<'_> {
@@ -115,11 +139,8 @@ impl ProgramWriter<'_> {
 
     /// Blocks from `first` on that are in no buffer.
     fn loose_end(&self, first: usize) -> usize {
-        let buffers = self.module.sections.iter().filter_map(|section| match section {
-            ModuleSection::Buffer(buffer) if !buffer.blocks.is_empty() => Some(buffer.blocks.start),
-            _ => None,
-        });
-        buffers.filter(|&start| start >= first).min().unwrap_or(self.module.blocks.len())
+        let after = self.buffers.partition_point(|&start| start < first);
+        self.buffers.get(after).copied().unwrap_or(self.module.blocks.len())
     }
 
     fn blocks(&mut self, blocks: Range<usize>) {
@@ -151,7 +172,7 @@ impl ProgramWriter<'_> {
             }
             ModuleSection::Buffer(buffer) => {
                 let ModuleBuffer { iova, size, wide, contents, blocks } = buffer;
-                let name = self.buffer_name(*iova, blocks);
+                let name = self.buffer_name(*iova);
                 let _ = match (self.language, contents) {
                     (Language::Rust, contents) => {
                         let contents = match contents {
@@ -212,22 +233,13 @@ impl ProgramWriter<'_> {
         Ok(())
     }
 
-    /// The name of a buffer; those of one address have one each.
-    fn buffer_name(&self, iova: u64, blocks: &Range<usize>) -> String {
-        let mut of: Vec<(usize, &str)> = self
-            .module
-            .labels
-            .iter()
-            .filter(|(_, label)| matches!(label.target, LabelTarget::Buffer(at, _) if at == iova))
-            .map(|(name, label)| (label.line, name.as_str()))
-            .collect();
-        of.sort_unstable();
-        let same = self.module.sections.iter().filter_map(|section| match section {
-            ModuleSection::Buffer(buffer) if buffer.iova == iova => Some(&buffer.blocks),
-            _ => None,
-        });
-        let index = same.take_while(|of| *of != blocks).count();
-        of.get(index).or(of.last()).map_or_else(String::new, |(_, name)| (*name).to_owned())
+    /// The name of the next buffer of an address; those of one address have one each.
+    fn buffer_name(&mut self, iova: u64) -> String {
+        let number = self.named.entry(iova).or_default();
+        let of = self.names.get(&iova).map(Vec::as_slice).unwrap_or_default();
+        let name = of.get(*number).or(of.last()).map_or_else(String::new, |(_, name)| (*name).to_owned());
+        *number += 1;
+        name
     }
 
     fn block(&mut self, index: usize, block: &Block) -> Result<(), TextError> {

@@ -7,6 +7,7 @@
 use super::layout::{enumeration, generation, header, instruction, item, kind, register, structure};
 use super::model::{InstructionItem, IntelFile, IntelItem, ItemBody, LayoutElem};
 use std::collections::{BTreeMap, HashMap};
+use unwedge_base::hash::Fnv1a;
 
 /// Compiled tables.
 pub struct IntelTables {
@@ -56,12 +57,10 @@ pub fn compile(files: &[IntelFile]) -> Result<IntelTables, Vec<String>> {
         set(&mut store.words, slot, value);
     }
     let bytes = |words: &[u32]| words.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<u8>>();
-    let hash = [bytes(&store.words), store.pool.clone().into_bytes()]
-        .concat()
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        });
+    let mut hash = Fnv1a::default();
+    hash.add(&bytes(&store.words));
+    hash.add(store.pool.as_bytes());
+    let hash = hash.value();
     set(&mut store.words, header::HASH, hash as u32);
     set(&mut store.words, header::HASH + 1, (hash >> 32) as u32);
     if errors.is_empty() {

@@ -164,13 +164,15 @@ pub fn state_uses(gpu: Gpu<'_>) -> (Vec<StateUse>, Vec<StateUseError>) {
             errors.push(error(name));
             continue;
         };
-        let repeats = if line.contains("{n}") { MOST_REPEATS } else { 1 };
-        for n in 0..repeats {
-            match row(gpu, reader, when, registers, n) {
-                Ok(row) => uses.push(row),
-                // The arrays of a GPU end somewhere.
-                Err(_) if n > 0 => break,
-                Err(word) => errors.push(error(&word)),
+        let repeats = |index| if line.contains(index) { MOST_REPEATS } else { 1 };
+        for m in 0..repeats("{m}") {
+            for n in 0..repeats("{n}") {
+                match row(gpu, reader, when, registers, [n, m]) {
+                    Ok(row) => uses.push(row),
+                    // The arrays of a GPU end somewhere.
+                    Err(_) if n > 0 || m > 0 => break,
+                    Err(word) => errors.push(error(&word)),
+                }
             }
         }
     }
@@ -178,9 +180,16 @@ pub fn state_uses(gpu: Gpu<'_>) -> (Vec<StateUse>, Vec<StateUseError>) {
 }
 
 /// A row for a repetition; or the word that names nothing.
-fn row(gpu: Gpu<'_>, reader: StateReader, when: &str, registers: &str, n: u32) -> Result<StateUse, String> {
+fn row(
+    gpu: Gpu<'_>,
+    reader: StateReader,
+    when: &str,
+    registers: &str,
+    [n, m]: [u32; 2],
+) -> Result<StateUse, String> {
     let words = |text: &str| -> Vec<String> {
-        text.split_whitespace().map(|word| word.replace("{n}", &n.to_string())).collect()
+        let indexed = |word: &str| word.replace("{n}", &n.to_string()).replace("{m}", &m.to_string());
+        text.split_whitespace().map(indexed).collect()
     };
     let tests =
         words(when).iter().filter_map(|word| test(gpu, word, n).transpose()).collect::<Result<_, _>>()?;

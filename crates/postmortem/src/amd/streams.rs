@@ -98,7 +98,10 @@ impl<'c> Streams<'c> {
         });
         let mut streams = Streams { amd, streams: rings.collect(), memory: case.memory };
         let entered = streams.entered();
-        let called = |iova: u64| entered.iter().any(|&(start, end)| (start..end).contains(&iova));
+        let called = |iova: u64| {
+            let at = entered.partition_point(|&(start, _)| start <= iova);
+            at > 0 && iova < entered[at - 1].1
+        };
         let buffers = streams.memory.buffers().iter().filter(|buffer| !called(buffer.iova));
         let buffers = buffers.filter(|buffer| !read_memory.contains(&buffer.iova));
         let buffers = buffers.filter_map(|buffer| {
@@ -115,7 +118,7 @@ impl<'c> Streams<'c> {
         Some(streams)
     }
 
-    /// First address, and the one after the last, of each buffer that a ring leads to.
+    /// First address, and the one after the last, of what buffers that a ring leads to cover, in order and apart.
     fn entered(&self) -> Vec<(u64, u64)> {
         struct Entered(Vec<(u64, u64)>);
         impl StepSink for Entered {
@@ -134,8 +137,14 @@ impl<'c> Streams<'c> {
         let mut entered = Entered(Vec::new());
         self.streams.iter().for_each(|stream| self.walk(stream, &mut entered));
         entered.0.sort_unstable();
-        entered.0.dedup();
-        entered.0
+        let mut apart: Vec<(u64, u64)> = Vec::new();
+        for (start, end) in entered.0 {
+            match apart.last_mut() {
+                Some((_, last)) if start <= *last => *last = end.max(*last),
+                _ => apart.push((start, end)),
+            }
+        }
+        apart
     }
 
     /// The facts of its GPU.

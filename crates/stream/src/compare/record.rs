@@ -6,6 +6,7 @@ use crate::query::{DrawScene, Pass, Visitor};
 use crate::{Registers, WorkKind};
 use std::collections::BTreeMap;
 use std::ops::Range;
+use unwedge_base::hash::Fnv1a;
 use unwedge_base::{Dwords, Generation, Memory};
 use unwedge_hw::{Gpu, Selected};
 
@@ -254,12 +255,12 @@ impl<'d> Recorder<'d> {
 
 /// FNV-1a over dwords.
 fn hash(words: impl Iterator<Item = u32>) -> Contents {
-    let mut contents = Contents { hash: 0xcbf2_9ce4_8422_2325, dwords: 0 };
+    let (mut hash, mut dwords) = (Fnv1a::default(), 0u32);
     for word in words {
-        contents.hash = (contents.hash ^ u64::from(word)).wrapping_mul(0x0000_0100_0000_01b3);
-        contents.dwords = contents.dwords.saturating_add(1);
+        hash.add_unit(word.into());
+        dwords = dwords.saturating_add(1);
     }
-    contents
+    Contents { hash: hash.value(), dwords }
 }
 
 impl Visitor for Recorder<'_> {

@@ -256,15 +256,10 @@ pub fn ring_text(path: &str, rptr: usize, wptr: usize, dwords: &[u32]) -> String
 pub fn ring_stream_text(streams: &[(u32, u64, &[u32])]) -> String {
     let mut out = String::new();
     for (vmid, iova, dwords) in streams {
-        let size = dwords.len();
-        let _ = write!(out, "Decoding IB at 0x{vmid:x}@0x{iova:x} from 0x0@0x0 of {size} words (type 4)");
-        for (offset, value) in (0..).step_by(4).zip(*dwords) {
-            let _ = write!(
-                out,
-                "\n[0x{vmid:x}@0x{iova:08x} + 0x{offset:04x}]\t[        0x{value:08x}]\t|---> WORD"
-            );
-        }
-        out.push_str("\n\n");
+        let rows: Vec<StreamRow<'_>> =
+            (0..).step_by(4).zip(*dwords).map(|(offset, value)| (offset, *value, "|---> WORD")).collect();
+        out += &stream(*vmid, *iova, dwords.len(), &rows, true);
+        out.push('\n');
     }
     out
 }
@@ -297,11 +292,14 @@ fn stream(vmid: u32, iova: u64, words: usize, rows: &[StreamRow<'_>], hex: bool)
     for (offset, value, text) in rows {
         let _ = writeln!(out, "[{vmid}@0x{iova:08x} + 0x{offset:04x}]\t[        0x{value:08x}]\t{text}");
     }
-    out + "Done decoding IB\n\n"
+    out
 }
 
 /// Text in each form that umr has had for rings, IBs, messages, blocks and memory: its name, and the text.
 pub fn printed_forms() -> Vec<(&'static str, String)> {
+    let stream = |vmid, iova, words, rows: &[StreamRow<'_>], hex| {
+        stream(vmid, iova, words, rows, hex) + "Done decoding IB\n\n"
+    };
     // Dwords that umr leaves out: a reserved one of COND_EXEC, that of SWITCH_BUFFER, the payload of NOP, offsets of registers.
     let ring = stream(
         0,

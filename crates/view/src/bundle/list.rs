@@ -105,6 +105,9 @@ fn describe(kind: PrivateKind) -> (&'static str, &'static str) {
         PrivateKind::Network => ("network address", "network addresses"),
         PrivateKind::Serial => ("serial number", "serial numbers"),
         PrivateKind::Account => ("account", "accounts"),
+        PrivateKind::Ssid => ("name of a wireless network", "names of wireless networks"),
+        PrivateKind::Device => ("name of a device", "names of devices"),
+        PrivateKind::Path => ("file or folder of the audit", "files and folders of the audit"),
     }
 }
 
@@ -148,7 +151,11 @@ pub(super) fn left(names: &Pseudonyms, files: &[BundleFile]) -> Vec<(String, Str
     let sought = names.iter().filter(|name| {
         matches!(
             name.kind,
-            PrivateKind::Process | PrivateKind::Command | PrivateKind::User | PrivateKind::Host
+            PrivateKind::Process
+                | PrivateKind::Command
+                | PrivateKind::User
+                | PrivateKind::Host
+                | PrivateKind::Ssid
         ) && name.text.len() > 2
     });
     let found = sought.take(SOUGHT).filter_map(|name| {

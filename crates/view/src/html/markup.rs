@@ -84,7 +84,7 @@ fn push_escaped(out: &mut String, text: &str) {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
-            '\n' => out.push('\n'),
+            '\n' | '\t' => out.push(c),
             c if c.is_control() || turns(c) => out.push('\u{fffd}'),
             c => out.push(c),
         }
@@ -108,6 +108,13 @@ mod tests {
             html.into_string(),
             "<p title=\"&quot; onload=&#39;x\">&lt;script&gt;alert(1)&lt;/script&gt;\u{fffd}[2J\u{fffd}&amp;</p>"
         );
+    }
+
+    #[test]
+    fn lines_and_columns_stay() {
+        let mut html = Html::default();
+        html.text("\topcode: CP_NOP\n\t\tdword\r");
+        assert_eq!(html.into_string(), "\topcode: CP_NOP\n\t\tdword\u{fffd}");
     }
 
     #[test]

@@ -33,18 +33,17 @@ pub struct ObjectSummary {
 }
 
 impl ObjectSummary {
-    fn of(bytes: &[u8], number: Option<usize>) -> ObjectSummary {
-        let object = elf::read(bytes).ok();
+    fn of(bytes: &[u8], object: Option<&elf::CodeObject<'_>>, number: Option<usize>) -> ObjectSummary {
         let kernels = |object: &elf::CodeObject<'_>| object.functions().iter().filter(|f| f.kernel).count();
         ObjectSummary {
             number,
             path: Vec::new(),
             contents: BundleContents::CodeObject(None).id(),
-            processor: object.as_ref().and_then(|object| object.processor()).map(str::to_owned),
-            loader: object.as_ref().map(|object| object.loader.id()),
+            processor: object.and_then(elf::CodeObject::processor).map(str::to_owned),
+            loader: object.map(|object| object.loader.id()),
             bytes: bytes.len() as u64,
             compressed: false,
-            kernels: object.as_ref().map(kernels),
+            kernels: object.map(kernels),
         }
     }
 
@@ -62,7 +61,7 @@ impl ObjectSummary {
         };
         match number {
             Some(_) => {
-                let read = ObjectSummary::of(bytes, number);
+                let read = ObjectSummary::of(bytes, elf::read(bytes).ok().as_ref(), number);
                 let processor = read.processor.or(unread.processor);
                 let (path, compressed) = (unread.path, unread.compressed);
                 ObjectSummary { path, processor, compressed, ..read }
@@ -73,7 +72,7 @@ impl ObjectSummary {
 
     /// The code object that a file is; `None` if it is not one.
     pub fn of_file(bytes: &[u8]) -> Option<ObjectSummary> {
-        elf::read(bytes).ok().map(|_| ObjectSummary::of(bytes, None))
+        elf::read(bytes).ok().map(|object| ObjectSummary::of(bytes, Some(&object), None))
     }
 
     /// What a bundle holds.

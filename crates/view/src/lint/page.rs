@@ -193,7 +193,7 @@ fn finding(finding: &LintFinding, html: &mut Html) {
         }
         let packets = super::packets(finding);
         if !packets.is_empty() {
-            let heads = ["", "address", "packet", "set", "thread", "work before", "passes before"];
+            let heads = ["role", "address", "packet", "set", "thread", "work before", "passes before"];
             table(html, &format!("Packets of {}", words.title), &heads, |html| {
                 for (role, packet) in packets {
                     packet_row(role, packet, html);

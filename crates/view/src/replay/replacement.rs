@@ -2,6 +2,7 @@
 //!
 //! Never: starts the program that makes it; whoever replays is asked for its bytes.
 
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::ops::Range;
 use unwedge_base::{Diagnostic, Memory};
@@ -95,8 +96,8 @@ pub(super) fn left_out(submit: u32, why: &str) -> Diagnostic {
 
 /// Buffers, and others over those that begin where they do.
 pub(super) fn over(below: Memory, above: &Memory) -> Memory {
-    let taken = |iova: u64| above.buffers().iter().any(|buffer| buffer.iova == iova);
-    let below = below.into_buffers().into_iter().filter(|buffer| !taken(buffer.iova));
+    let taken: BTreeSet<u64> = above.buffers().iter().map(|buffer| buffer.iova).collect();
+    let below = below.into_buffers().into_iter().filter(|buffer| !taken.contains(&buffer.iova));
     below.chain(above.buffers().iter().cloned()).collect()
 }
 

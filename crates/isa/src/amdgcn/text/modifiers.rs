@@ -107,7 +107,7 @@ fn selected(variant: &Variant) -> u32 {
         .get(usize::from(variant.row))
         .is_some_and(|row| row.traits.has(Trait::OpSelOfThree) && row.format == Format::Vop3);
     // Those of gfx12 have no `op_sel`, or have it of the sources there are.
-    let three = three && variant.mods.iter().any(|slot| slot.id == Mod::OpSel && slot.mask & 7 == 7);
+    let three = three && variant.mods.iter().any(|slot| slot.id == Mod::OpSel && slot.mask & 4 != 0);
     if three { 3 } else { variant.slots.iter().filter(is_source).count() as u32 }
 }
 

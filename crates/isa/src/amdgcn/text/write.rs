@@ -255,8 +255,8 @@ pub(in crate::amdgcn) fn write_line(inst: &Inst, gpu: &Gpu, out: &mut LineBuf) {
 /// Appends an instruction without the bits that mean nothing.
 fn write_used(inst: &Inst, gpu: &Gpu, out: &mut LineBuf) {
     let variant = inst.variant();
-    let signed =
-        signed_dot(inst.opcode()).filter(|_| gpu.llvm23() && inst.mods.get(Mod::NegLo) == BOTH_SIGNED);
+    let (low, high) = (inst.mods.get(Mod::NegLo), inst.mods.get(Mod::NegHi));
+    let signed = signed_dot(inst.opcode()).filter(|_| gpu.llvm23() && (low, high) == (BOTH_SIGNED, 0));
     match signed {
         Some(name) => out.push_str(name),
         None => out.push_name(variant.name),
