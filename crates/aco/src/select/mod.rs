@@ -75,6 +75,7 @@ pub(crate) fn select(shader: &Shader, options: &Options) -> Result<(Program, Arg
         linear: None,
     };
     selector.plain_handles()?;
+    selector.program.whole_waves = selector.whole_waves();
     selector.start(&args);
     selector.function()?;
     Ok((selector.program, args))
@@ -137,6 +138,10 @@ impl Selector<'_> {
             };
             let temp = self.program.make_temp(class);
             self.args.insert(location.argument, temp);
+            if let Argument::LocalId(axis) = location.argument {
+                let size = self.shader.info.workgroup_size.get(usize::from(axis)).copied().unwrap_or(u32::MAX);
+                self.program.argument_bounds.push((temp, size.saturating_sub(1)));
+            }
             definitions.push(Definition::fixed(temp, class, location.reg));
         }
         self.program.scratch = ScratchArgs {
