@@ -6,7 +6,7 @@ use crate::error::FinishError;
 use crate::ir::shape::Variants;
 use crate::ir::{Program, RegCounts};
 use crate::{
-    allocate, clauses, delay, edges, eliminate, hardware, hazards, live, machine, priority, skips, spill,
+    allocate, clauses, delay, dual, edges, eliminate, hardware, hazards, live, machine, priority, skips, spill,
     waits,
 };
 use unwedge_isa::amdgcn::Gpu;
@@ -111,6 +111,7 @@ pub fn finish_watched(
     watch(BackPhase::Hardware, program);
     let mut machine = machine::from_program(program, &variants)?;
     skips::simplify(&mut machine);
+    dual::pair(&mut machine);
     waits::insert(&mut machine);
     hazards::insert(&mut machine);
     clauses::form(&mut machine);
