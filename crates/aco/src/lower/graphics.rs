@@ -9,7 +9,7 @@ use unwedge_isa::amdgcn::Gfx;
 use unwedge_shader::ir::{
     Base, Builder, Function, Inst, InterpAt, Op, Payload, Shader, SlotDir, Stage, Type, Value,
 };
-use unwedge_shader::passes::{collect_outputs, lower_derivatives, lower_io, standard};
+use unwedge_shader::passes::{collect_outputs, lower_derivatives, lower_io, lower_locals, standard};
 
 /// The most elements of an array of inputs that are all loaded.
 const MAX_CHOSEN: u16 = 32;
@@ -23,6 +23,9 @@ pub(super) fn lower_interface(shader: &mut Shader, generation: Gfx) {
     collect_outputs(shader);
     standard(shader);
     if arrays::expand(shader) {
+        standard(shader);
+    }
+    if lower_locals(shader) {
         standard(shader);
     }
     lower_io(shader);

@@ -424,8 +424,15 @@ impl Case {
                 for (number, words) in (reg.index() as u8..).zip(held) {
                     dispatch.threads_hold.push((number, words));
                 }
+            } else if location.argument == Argument::ScratchOffset {
+                dispatch.scalars.push((reg.0, 0));
             } else if location.argument == Argument::RingOffsets {
-                dispatch.scalars.extend([(reg.0, RINGS as u32), (reg.0 + 1, (RINGS >> 32) as u32)]);
+                // Later GPUs have scratch without a descriptor, and descriptors of rings in memory.
+                let words = match gpu.generation() >= Gfx::Gfx11 {
+                    true => [RINGS as u32, (RINGS >> 32) as u32, 0, 0],
+                    false => super::scratch_descriptor(gpu),
+                };
+                dispatch.scalars.extend((reg.0..).zip(words).take(location.dwords.into()));
             }
         }
         dispatch
@@ -515,7 +522,7 @@ pub fn judge(
     let undefined = outputs.iter().any(|output| {
         stored
             .iter()
-            .any(|(key, component)| output.slots.get(key).is_none_or(|words| words[*component].is_none()))
+            .any(|(key, component, _)| output.slots.get(key).is_none_or(|words| words[*component].is_none()))
     });
     let allowed = |kind: &FaultKind| undefined && matches!(kind, FaultKind::Stored(..));
     if let Some(fault) = outcome.faults.iter().find(|fault| !allowed(&fault.kind)) {
