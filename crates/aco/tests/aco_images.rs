@@ -50,7 +50,7 @@ fn f0 "main" () -> () {
   %12: b32 = iand %11, %2
   %13: b32 = ushr %11, %3
   %14: b32x2 = vec %12, %13
-  %15: b32x4 = image_fetch<2d lod access readonly> %4, %14, %0
+  %15: b32x4 = image_fetch<2d flags lod access readonly> %4, %14, %0
   %16: b32 = extract<0> %15
   %17: b32x2 = image_size<2d access readonly> %4, %0
   %18: b32 = extract<0> %17
@@ -71,7 +71,7 @@ fn f0 "main" () -> () {
   %32: b32 = fadd %31, %26
   %33: b32 = fmul %32, %27
   %34: b32x2 = vec %30, %33
-  %35: b32x4 = image_sample<2d lod access readonly> %8, %8, %34, %0
+  %35: b32x4 = image_sample<2d flags lod access readonly> %8, %8, %34, %0
   %36: b32 = extract<0> %35
   %37: b32 = image_levels<2d access readonly> %4
   %38: b32 = const<0x20>
