@@ -21,6 +21,10 @@ pub fn lower(shader: &mut Shader, options: &Options) {
         if arrays::expand(shader) {
             passes::standard(shader);
         }
+        // What is still indexed goes to scratch memory.
+        if passes::pass("lower-locals").is_some_and(|pass| (pass.run)(shader)) {
+            passes::standard(shader);
+        }
     } else {
         graphics::lower_interface(shader, options.gpu.generation());
     }

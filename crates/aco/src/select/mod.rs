@@ -15,6 +15,7 @@ mod flow;
 mod image;
 mod graphics;
 mod memory;
+mod scratch;
 mod shape;
 mod subgroup;
 mod system;
@@ -49,6 +50,7 @@ pub(crate) fn select(shader: &Shader, options: &Options) -> Result<(Program, Arg
     let banks = Banks::of(func, &divergence, &shape, gfx);
     let mut program = Program::new(options.gpu);
     program.lds_bytes = shader.info.shared_size;
+    program.scratch_bytes = shader.info.scratch_size;
     let mut selector = Selector {
         shader,
         func,
