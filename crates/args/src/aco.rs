@@ -51,6 +51,15 @@ pub struct AcoCompile {
     /// Vertex shaders of gfx10 run on the stage VS, not as primitive shaders
     #[arg(long)]
     pub nongg: bool,
+    /// Use at most so many vector registers; values that do not fit are spilled to scratch memory
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub max_vgprs: Option<u16>,
+    /// Use at most so many scalar registers; values that do not fit are spilled to lanes of vector registers
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=106))]
+    pub max_sgprs: Option<u16>,
+    /// Use so few registers that a SIMD holds so many waves, if the GPU can
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=20))]
+    pub min_waves: Option<u16>,
     /// Print instructions, code size, registers and waves to standard error
     #[arg(long)]
     pub stats: bool,

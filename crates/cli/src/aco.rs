@@ -5,8 +5,8 @@ use crate::failure::{Failure, Outcome, complain};
 use crate::isa::{amd_target, deliver};
 use crate::shader::{load, write_result};
 use unwedge_view::aco::{
-    CodeForm, CompileView, CompileViewError, GraphicsOptions, Options, TARGETS, UnknownOption, phases,
-    print_after,
+    CodeForm, CompileView, CompileViewError, GraphicsOptions, Limits, Options, TARGETS, UnknownOption,
+    phases, print_after,
 };
 
 /// Runs the command.
@@ -25,7 +25,8 @@ fn compile(args: &AcoCompile, global: &Global) -> Result<Outcome, Failure> {
     }
     let mut graphics = GraphicsOptions { legacy: args.nongg, ..GraphicsOptions::default() };
     graphics.targets[..args.color_formats.len()].copy_from_slice(&args.color_formats);
-    let options = Options { passes, graphics, ..Options::new(gpu) };
+    let limits = Limits::of(&gpu).within(&gpu, args.max_sgprs, args.max_vgprs, args.min_waves);
+    let options = Options { passes, graphics, limits, ..Options::new(gpu) };
     let done = match &args.print_after {
         Some(phase) => print_after(&mut shader, &options, phase).map(|text| (text, None)),
         None => CompileView::of(&mut shader, &options).map(|view| (String::new(), Some(view))),

@@ -5,8 +5,8 @@ use crate::asm::amd::{Emit, assemble};
 use std::fmt;
 pub use unwedge_aco::graphics::{GraphicsOptions, TARGETS, TargetFormat};
 use unwedge_aco::ir::text;
-use unwedge_aco::{BackPhase, CompileError, Compiled, FRONT_PHASES, Limits, Masked};
-pub use unwedge_aco::{Options, UnknownOption};
+use unwedge_aco::{BackPhase, CompileError, Compiled, FRONT_PHASES, Masked};
+pub use unwedge_aco::{Limits, Options, UnknownOption};
 use unwedge_aco::{cost, finish_watched, front, object, occupancy};
 use unwedge_capture::elf::Loader;
 use unwedge_isa::amdgcn::Gpu;
@@ -98,6 +98,7 @@ impl fmt::Display for CompileView {
         writeln!(f, "vector registers: {}", registers.vgprs)?;
         writeln!(f, "LDS: {} bytes", code.lds_bytes)?;
         writeln!(f, "scratch: {} bytes per lane", code.scratch_bytes)?;
+        writeln!(f, "spilled: {} scalar, {} vector registers", code.spills.sgprs, code.spills.vgprs)?;
         writeln!(f, "waves per SIMD: {}", occupancy::waves(&self.gpu, registers))?;
         let cost = cost::estimate(code, &self.gpu, Some(self.invocations));
         writeln!(f, "estimated latency: {} cycles", cost.latency)?;
@@ -124,7 +125,7 @@ pub fn print_after(shader: &mut Shader, options: &Options, phase: &str) -> Resul
         return Ok(shown);
     }
     let Masked { mut program, .. } = masked?;
-    let finished = finish_watched(&mut program, &Limits::of(&options.gpu), &mut |done, program| {
+    let finished = finish_watched(&mut program, &options.limits, &mut |done, program| {
         if done.name() == phase {
             text::print(program, &mut shown);
         }
