@@ -27,7 +27,7 @@ usage: cargo xtask import-rnndb DIR [--devices CSV] [--version VERSION]
        cargo xtask ir3-code GPU COUNT [--like FILE]
        cargo xtask mutate [N] [--seed S] [--only dumps|captures|contexts|i915|xe|amdgpu|amdisa]
                      [--like TEXT] [FILE…]
-       cargo xtask shaders passes|stages|forms|spirv|nir|text [N] [--seed S] [FILE…]
+       cargo xtask shaders passes|stages|forms|spirv|nir|text|compile [N] [--seed S] [FILE…]
        cargo xtask shaders seeds FOLDER";
 
 fn main() -> ExitCode {

@@ -8,10 +8,10 @@ mod graphics;
 
 use crate::compile::CompileError;
 use crate::ir::PhysReg;
-use unwedge_base::entity::SecondaryMap;
 pub use graphics::{Interface, PixelInput};
+use unwedge_base::entity::SecondaryMap;
 use unwedge_isa::amdgcn::{Gfx, Gpu, Reg};
-use unwedge_shader::ir::{ResourceClass, Function, Op, Payload, Shader, Space, SystemValue, Value};
+use unwedge_shader::ir::{Function, Op, Payload, ResourceClass, Shader, Space, SystemValue, Value};
 
 /// What is given to a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -232,7 +232,9 @@ pub(crate) fn is_image(class: ResourceClass) -> bool {
 pub fn descriptor_bytes(class: ResourceClass) -> u32 {
     use ResourceClass as C;
     match class {
-        C::UniformBuffer | C::StorageBuffer | C::Sampler | C::UniformTexelBuffer | C::StorageTexelBuffer => 16,
+        C::UniformBuffer | C::StorageBuffer | C::Sampler | C::UniformTexelBuffer | C::StorageTexelBuffer => {
+            16
+        }
         C::StorageImage => 32,
         C::SampledImage | C::InputAttachment => 64,
         C::CombinedImageSampler => 96,

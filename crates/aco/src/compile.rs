@@ -29,7 +29,13 @@ impl Options {
     /// Those for a GPU, with the high word that the driver RADV has: zero before gfx9.
     pub fn new(gpu: Gpu) -> Options {
         let gfx9 = gpu.generation() >= unwedge_isa::amdgcn::Gfx::Gfx9;
-        Options { gpu, address_high: if gfx9 { 0xffff_8000 } else { 0 }, passes: Passes::default(), limits: Limits::of(&gpu), graphics: GraphicsOptions::default() }
+        Options {
+            gpu,
+            address_high: if gfx9 { 0xffff_8000 } else { 0 },
+            passes: Passes::default(),
+            limits: Limits::of(&gpu),
+            graphics: GraphicsOptions::default(),
+        }
     }
 }
 

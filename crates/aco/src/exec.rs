@@ -5,13 +5,15 @@
 //! of the constructs that it leaves. Blocks where lanes meet or change then set `exec` from a mask, whatever it was. The branch of a divergent `if`
 //! keeps the lanes of its condition.
 
+use crate::ir::shape::{self, Variants};
 use crate::ir::{
-    Block, Construct, ConstructKind, Definition, Jump, NewInst, Operand, PhysReg, Program, Progress, Pseudo,
-    RegClass, Role,
+    Block, Construct, ConstructKind, Definition, Inst, Jump, NewInst, Op, Operand, PhysReg, Program,
+    Progress, Pseudo, RegClass, Role, Temp,
 };
 use crate::linear_ssa::LinearVar;
-use std::collections::HashMap;
-use unwedge_isa::amdgcn::Opcode;
+use std::collections::{HashMap, HashSet};
+use unwedge_isa::amdgcn::model::{Form, Format};
+use unwedge_isa::amdgcn::{Opcode, Reg, tables};
 
 /// Inserts the masks, and the instructions that set `exec` from them.
 pub(crate) fn insert_exec_masks(program: &mut Program) {
@@ -37,13 +39,41 @@ struct Removal {
     result: Operand,
 }
 
+/// Constructs that lanes leave for one around them.
+fn losing(program: &Program) -> HashSet<Construct> {
+    let mut losing = HashSet::new();
+    for data in program.blocks.values() {
+        let (Jump::Break(target) | Jump::Continue(target)) = data.jump else { continue };
+        let mut at = data.construct;
+        while let Some(construct) = at.filter(|construct| *construct != target) {
+            losing.insert(construct);
+            at = program.constructs[construct].parent;
+        }
+    }
+    losing
+}
+
+/// How often temporaries are read.
+fn uses(program: &Program) -> HashMap<Temp, u32> {
+    let mut uses = HashMap::new();
+    for &inst in program.blocks.values().flat_map(|data| &data.insts) {
+        for temp in program.operands(inst).iter().filter_map(Operand::as_temp) {
+            *uses.entry(temp).or_default() += 1;
+        }
+    }
+    uses
+}
+
 struct Masks {
     vars: HashMap<(Construct, MaskUse), LinearVar>,
     /// Conditions of divergent `if`s.
     conditions: HashMap<Construct, Operand>,
     removals: Vec<Removal>,
+    /// `if`s that all lanes of the wave enter, and that none leaves for a construct around it: all lanes meet after them.
+    full: HashSet<Construct>,
     class: RegClass,
     wave64: bool,
+    variants: Variants,
 }
 
 fn exec_of(class: RegClass) -> Operand {
@@ -60,18 +90,93 @@ impl Masks {
             vars: HashMap::new(),
             conditions: HashMap::new(),
             removals: Vec::new(),
+            full: HashSet::new(),
             class,
             wave64: program.gpu.wave64(),
+            variants: Variants::of(&program.gpu),
         };
         let constructs: Vec<Construct> = program.constructs.keys().collect();
+        let losing = losing(program);
+        let uses = uses(program);
         for construct in constructs {
-            masks.save(program, construct);
+            if !masks.enter_full(program, construct, &losing, &uses) {
+                masks.save(program, construct);
+            }
         }
         let blocks: Vec<Block> = program.blocks.keys().collect();
         for block in blocks {
             masks.find_removals(program, block);
         }
         masks
+    }
+
+    /// Takes the lanes of the condition of an `if` that all lanes of the wave enter, and saves nothing.
+    fn enter_full(
+        &mut self,
+        program: &mut Program,
+        construct: Construct,
+        losing: &HashSet<Construct>,
+        uses: &HashMap<Temp, u32>,
+    ) -> bool {
+        let data = program.constructs[construct];
+        let Some(head) = data.head.filter(|_| data.divergent && program.whole_waves) else { return false };
+        let Some(&entry) = program.blocks[head].linear_preds.first() else { return false };
+        let block = &program.blocks[entry];
+        let splits = block.role == Role::Branch && block.construct == Some(construct);
+        if !splits || !block.top_level || losing.contains(&construct) {
+            return false;
+        }
+        let at = block.insts.len().saturating_sub(1);
+        let branch = block.insts[at];
+        let condition = program.operands(branch)[0];
+        let inverts = program
+            .blocks
+            .values()
+            .any(|block| block.role == Role::Invert && block.construct == Some(construct));
+        let own = condition.as_temp().and_then(|temp| {
+            let defines = |inst: &Inst| program.definitions(*inst).iter().any(|d| d.temp == Some(temp));
+            let place = program.blocks[entry].insts.iter().position(defines)?;
+            (uses.get(&temp) == Some(&1) && !inverts).then_some(place)
+        });
+        self.full.insert(construct);
+        self.conditions.insert(construct, condition);
+        let exec = exec_of(self.class);
+        program.set_operands(branch, &[exec]);
+        if let Some(place) = own
+            && let Some(compare) = self.compare_to_exec(program, program.blocks[entry].insts[place])
+        {
+            let insts = &mut program.blocks[entry].insts;
+            insts.insert(at, compare);
+            insts.remove(place);
+            return true;
+        }
+        let definition = Definition::reg(PhysReg::EXEC, self.class);
+        program.insert(entry, at, &NewInst::pseudo(Pseudo::ParallelCopy, &[definition], &[condition]));
+        true
+    }
+
+    /// The comparison that writes `exec` in place of one that makes a mask.
+    fn compare_to_exec(&self, program: &mut Program, inst: Inst) -> Option<Inst> {
+        let Op::Hw(opcode) = program.op(inst) else { return None };
+        let data = program[inst];
+        if opcode.row().format != Format::Vopc || !matches!(data.form, Form::Native | Form::E64) {
+            return None;
+        }
+        let name = opcode.row().name.strip_prefix("v_cmp_")?;
+        let row = tables::rows().iter().find(|row| row.name.strip_prefix("v_cmpx_") == Some(name))?;
+        let variant = self.variants.widest(row.opcode)?;
+        let definitions: Vec<Definition> = shape::definitions(variant)
+            .map(|slot| match slot.reg == Reg::EXEC.0 {
+                true => Definition::reg(PhysReg::EXEC, self.class),
+                false => Definition::temp(program.make_temp(self.class), self.class),
+            })
+            .collect();
+        let operands = program.operands(inst).to_vec();
+        let mut new = NewInst::hw(row.opcode, &definitions, &operands);
+        (new.form, new.mods) = (data.form, data.mods);
+        let made = program.make_inst(&new);
+        program[made].loc = data.loc;
+        Some(made)
     }
 
     fn save(&mut self, program: &mut Program, construct: Construct) {
@@ -163,7 +268,11 @@ impl Masks {
                 Role::Latch => MaskUse::Iterate,
                 Role::Plain | Role::Branch | Role::Preheader | Role::LoopHeader => continue,
             };
-            let mask = self.var(construct, of).at_start(program, block);
+            let mask = if self.full.contains(&construct) {
+                Operand::constant(u64::MAX >> (64 - u32::from(self.class.bytes()) * 8), self.class)
+            } else {
+                self.var(construct, of).at_start(program, block)
+            };
             let exec = Definition::reg(PhysReg::EXEC, self.class);
             let at = program.phi_count(block);
             match (role, self.conditions.get(&construct)) {

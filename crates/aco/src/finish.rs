@@ -6,7 +6,7 @@ use crate::error::FinishError;
 use crate::ir::shape::Variants;
 use crate::ir::{Program, RegCounts};
 use crate::{
-    allocate, clauses, delay, edges, eliminate, hardware, hazards, live, machine, priority, skips, spill,
+    allocate, clauses, delay, dual, edges, eliminate, hardware, hazards, live, machine, occupancy, priority, skips, spill,
     waits,
 };
 use unwedge_isa::amdgcn::Gpu;
@@ -22,6 +22,16 @@ impl Limits {
     /// All that instructions of a GPU can name.
     pub fn of(gpu: &Gpu) -> Limits {
         Limits { registers: RegCounts { sgprs: gpu.sgprs(), vgprs: 256 } }
+    }
+
+    /// The same within other limits, and with so few registers that a SIMD holds so many waves, if the GPU can.
+    #[must_use]
+    pub fn within(self, gpu: &Gpu, sgprs: Option<u16>, vgprs: Option<u16>, waves: Option<u16>) -> Limits {
+        let RegCounts { sgprs: all, vgprs: most } = self.registers;
+        let registers =
+            RegCounts { sgprs: sgprs.unwrap_or(all).min(all), vgprs: vgprs.unwrap_or(most).min(most) };
+        let registers = waves.map_or(registers, |waves| occupancy::limits(gpu, registers, waves));
+        Limits { registers }
     }
 }
 
@@ -111,6 +121,7 @@ pub fn finish_watched(
     watch(BackPhase::Hardware, program);
     let mut machine = machine::from_program(program, &variants)?;
     skips::simplify(&mut machine);
+    dual::pair(&mut machine);
     waits::insert(&mut machine);
     hazards::insert(&mut machine);
     clauses::form(&mut machine);

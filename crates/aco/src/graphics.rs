@@ -59,6 +59,36 @@ pub enum TargetFormat {
     Absent,
 }
 
+impl TargetFormat {
+    /// All, with their names in options.
+    pub const NAMES: [(TargetFormat, &'static str); 10] = [
+        (TargetFormat::Abgr32, "32_abgr"),
+        (TargetFormat::R32, "32_r"),
+        (TargetFormat::Gr32, "32_gr"),
+        (TargetFormat::Ar32, "32_ar"),
+        (TargetFormat::Fp16, "fp16_abgr"),
+        (TargetFormat::Unorm16, "unorm16_abgr"),
+        (TargetFormat::Snorm16, "snorm16_abgr"),
+        (TargetFormat::Uint16, "uint16_abgr"),
+        (TargetFormat::Sint16, "sint16_abgr"),
+        (TargetFormat::Absent, "zero"),
+    ];
+}
+
+/// A name that is not a format of exports.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown format `{0}`; the formats are {names}", names = TargetFormat::NAMES.map(|(_, name)| name).join(", "))]
+pub struct UnknownFormat(String);
+
+impl std::str::FromStr for TargetFormat {
+    type Err = UnknownFormat;
+
+    fn from_str(name: &str) -> Result<TargetFormat, UnknownFormat> {
+        let known = TargetFormat::NAMES.iter().find(|(_, known)| *known == name);
+        known.map(|(format, _)| *format).ok_or_else(|| UnknownFormat(name.to_owned()))
+    }
+}
+
 impl GraphicsOptions {
     /// How the rasterizer is reached on a generation.
     pub fn mode(&self, generation: Gfx) -> PipelineMode {

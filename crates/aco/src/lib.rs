@@ -14,6 +14,7 @@ mod compile;
 pub mod cost;
 pub mod delay;
 mod dominators;
+pub mod dual;
 pub mod edges;
 pub mod eliminate;
 mod error;

@@ -60,3 +60,16 @@ pub fn waves(gpu: &Gpu, registers: RegCounts) -> u16 {
         .map_or(simd.waves, |(count, granule)| count / (registers.sgprs + extra).next_multiple_of(granule));
     simd.waves.min(by_vgprs).min(by_sgprs)
 }
+
+/// The most registers, up to some, with which a SIMD holds so many waves; as few as there can be if it never does.
+pub fn limits(gpu: &Gpu, most: RegCounts, wanted: u16) -> RegCounts {
+    let mut limits = most;
+    let few = RegCounts { sgprs: 0, vgprs: 1 };
+    while limits.vgprs > 1 && waves(gpu, RegCounts { vgprs: limits.vgprs, ..few }) < wanted {
+        limits.vgprs -= 1;
+    }
+    while limits.sgprs > 1 && waves(gpu, RegCounts { sgprs: limits.sgprs, ..few }) < wanted {
+        limits.sgprs -= 1;
+    }
+    limits
+}

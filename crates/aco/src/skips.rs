@@ -7,7 +7,7 @@ use crate::assemble::target;
 use crate::jumps;
 use crate::machine::{MachineBlock, MachineProgram};
 use crate::opt::computes;
-use unwedge_isa::amdgcn::model::Format;
+use unwedge_isa::amdgcn::model::{Format, Trait};
 use unwedge_isa::amdgcn::{Gpu, Inst, Opcode, Reg, effects};
 
 /// The most instructions that are cheaper than a branch over them.
@@ -34,12 +34,19 @@ struct ExecAccess {
 }
 
 fn access(inst: &Inst, gpu: &Gpu) -> ExecAccess {
-    let touched = effects::of(inst, gpu);
-    let is_exec = |reg: Reg| reg == Reg::EXEC || reg == Reg::EXEC_HI;
-    let reads = touched.reads.iter().any(is_exec);
-    let whole = touched.writes.has(Reg::EXEC) && (!gpu.wave64() || touched.writes.has(Reg::EXEC_HI));
-    let scalar = matches!(inst.row().format, Format::Sop1 | Format::Sop2);
-    let only = scalar && touched.writes.iter().all(|reg| is_exec(reg) || reg == Reg::SCC);
+    let row = inst.row();
+    let scalar = matches!(row.format, Format::Sop1 | Format::Sop2);
+    let (mut reads, mut low, mut high, mut only) = (effects::is_vector(row.format), false, false, scalar);
+    inst.touches(gpu, &mut |touch| {
+        let within = |reg: Reg| touch.reg.0 <= reg.0 && reg.0 < touch.reg.0 + u16::from(touch.dwords);
+        let exec = [within(Reg::EXEC), within(Reg::EXEC_HI)];
+        reads |= touch.access.reads() && (exec[0] || exec[1]);
+        if touch.access.writes() {
+            (low, high) = (low || exec[0], high || exec[1]);
+            only &= exec[0] || exec[1] || touch.reg == Reg::SCC;
+        }
+    });
+    let whole = low && (high || !gpu.wave64());
     ExecAccess { reads, writes: whole && !reads, only }
 }
 
@@ -102,7 +109,8 @@ fn drop_writes(program: &mut MachineProgram) -> bool {
 /// Whether an instruction does nothing without a lane but compute what only lanes read.
 fn is_harmless(inst: &Inst) -> bool {
     let row = inst.row();
-    computes(row.role) && !row.format.is_memory() && !matches!(row.format, Format::Sopp | Format::Sopk)
+    let writes_exec = row.traits.has(Trait::Cmpx);
+    computes(row.role) && !writes_exec && !row.format.is_memory() && !matches!(row.format, Format::Sopp | Format::Sopk)
 }
 
 fn drop_branches(program: &mut MachineProgram) -> bool {

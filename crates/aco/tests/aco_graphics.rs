@@ -1,24 +1,27 @@
 //! Vertex and fragment shaders: compiled for every generation, run on the emulator, and compared with the interpreter of the shader IR.
 //!
-//! Shaders of the conformance suite and random ones. What the compiler refuses is counted by its message. `UNWEDGE_ALL=1` takes all modules, `UNWEDGE_SEEDS=N`
-//! so many random shaders.
+//! Shaders of the conformance suite and random ones. What the compiler refuses is counted by its message. `UNWEDGE_ALL=1` takes all modules for all targets, `UNWEDGE_SAMPLE=N` every Nth for one target each, `UNWEDGE_SEEDS=N`
+//! so many random shaders, `UNWEDGE_GPU=LIST` these GPUs only.
 
 mod rig;
 
-use rig::pipeline::{build, judge};
+use rig::pipeline::{Expectation, build, expect, judge};
 use rig::recorded::{columns, in_parallel};
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use unwedge_aco::Options;
 use unwedge_aco::stages::{HardwareStage, OutputMemory, PipelineMode, PipelineShape, SoftwareStage, rows};
-use unwedge_isa::amdgcn::{Gfx, Gpu};
+use unwedge_isa::amdgcn::{Gfx, Gpu, listing};
 use unwedge_shader::front::spirv::{Options as ReadOptions, Reader, words};
 use unwedge_shader::ir::{Shader, Stage};
+use unwedge_shader::text;
 use unwedge_testkit::data;
 use unwedge_testkit::mutate::Rng;
+use unwedge_testkit::pack::bytes;
 use unwedge_testkit::shaders::random_stage;
 
-/// Of how many modules one is taken without `UNWEDGE_ALL`.
-const SAMPLE: usize = 23;
+/// Of how many modules one is taken without `UNWEDGE_ALL`, for one of the targets each.
+const SAMPLE: usize = 4;
 
 /// What became of a shader.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,22 +39,50 @@ fn options_of(gpu: Gpu, legacy: bool) -> Options {
     options
 }
 
-fn verdict(shader: &Shader, options: &Options, seed: u64) -> Verdict {
-    match build(shader, options) {
-        Err(("compile", what)) => Verdict::Refused(what),
-        Err((step, what)) => Verdict::Wrong(format!("{step}: {what}")),
-        Ok(compiled) => match judge(shader, &compiled, options, seed) {
-            Ok(Some(())) => Verdict::Agrees,
-            Ok(None) => Verdict::Compiled,
+/// A shader with what the interpreter makes of it in waves of 64 and 32 lanes.
+struct Expected<'s> {
+    shader: &'s Shader,
+    seed: u64,
+    runs: [OnceCell<Option<Expectation>>; 2],
+}
+
+impl<'s> Expected<'s> {
+    fn new(shader: &'s Shader, seed: u64) -> Expected<'s> {
+        Expected { shader, seed, runs: [const { OnceCell::new() }; 2] }
+    }
+
+    fn verdict(&self, options: &Options) -> Verdict {
+        let compiled = match build(self.shader, options) {
+            Err(("compile", what)) => return Verdict::Refused(what),
+            Err((step, what)) => return Verdict::Wrong(format!("{step}: {what}")),
+            Ok(compiled) => compiled,
+        };
+        let wave32 = usize::from(!options.gpu.wave64());
+        let run = self.runs[wave32].get_or_init(|| expect(self.shader, 64 >> wave32, self.seed));
+        let Some(run) = run else { return Verdict::Compiled };
+        match judge(run, &compiled, options, self.seed) {
+            Ok(()) => Verdict::Agrees,
             Err((step, what)) => Verdict::Wrong(format!("{step}: {what}")),
-        },
+        }
+    }
+}
+
+/// Prints a shader and its code.
+fn show(shader: &Shader, options: &Options) {
+    println!("{}", text::print(shader));
+    if let Ok(compiled) = build(shader, options) {
+        let mut code = String::new();
+        let plain = listing::AmdListingOptions::default();
+        listing::write(&bytes(&compiled.code.words), &options.gpu, &plain, &mut code, &mut |_, _| {});
+        println!("{:?}\n{code}", compiled.args);
     }
 }
 
 /// Every GPU in both sizes of the wave, and gfx10 in both ways to the rasterizer.
 fn targets() -> Vec<(String, Options)> {
     let mut all = Vec::new();
-    for name in rig::GPUS {
+    let only = std::env::var("UNWEDGE_GPU").unwrap_or_default();
+    for name in rig::GPUS.into_iter().filter(|name| only.is_empty() || only.contains(name)) {
         for wave64 in [true, false] {
             let gpu = Gpu::new(name).expect("a GPU").with_wave64(wave64);
             if gpu.wave64() != wave64 {
@@ -148,19 +179,29 @@ fn shaders_of_the_suite_do_what_the_interpreter_does() {
     let only = std::env::var("UNWEDGE_ONLY").unwrap_or_default();
     let targets = targets();
     let mut jobs = Vec::new();
+    let sample =
+        std::env::var("UNWEDGE_SAMPLE").ok().and_then(|sample| sample.parse().ok()).unwrap_or(SAMPLE);
+    let whole = all || !only.is_empty();
     for (number, (name, stage, bytes)) in modules.iter().enumerate() {
-        if !name.contains(&only) || only.is_empty() && !all && number % SAMPLE != 0 {
+        let built = matches!(stage, Stage::Vertex | Stage::Fragment);
+        if !name.contains(&only) || !whole && (!built || number % sample != 0) {
             continue;
         }
+        let own = if whole {
+            &targets[..]
+        } else {
+            std::slice::from_ref(&targets[number / sample % targets.len()])
+        };
         if let Ok(shader) = read(bytes, *stage) {
-            jobs.push((name, *stage, shader));
+            jobs.push((name, *stage, shader, own));
         }
     }
     assert!(!jobs.is_empty(), "a module is read");
-    let results = in_parallel(&jobs, |(name, stage, shader)| {
-        let verdicts = targets
+    let results = in_parallel(&jobs, |(name, stage, shader, own)| {
+        let expected = Expected::new(shader, 1);
+        let verdicts = own
             .iter()
-            .map(|(target, options)| (*stage, target.clone(), (*name).clone(), verdict(shader, options, 1)));
+            .map(|(target, options)| (*stage, target.clone(), (*name).clone(), expected.verdict(options)));
         verdicts.collect::<Vec<_>>()
     });
     let mut wrong = report(results.into_iter().flatten().collect());
@@ -173,11 +214,23 @@ fn shaders_of_the_suite_do_what_the_interpreter_does() {
 fn random_shaders_do_what_the_interpreter_does() {
     let seeds = std::env::var("UNWEDGE_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(60u64);
     let targets = targets();
-    let jobs: Vec<u64> = (0..seeds).collect();
+    let only = std::env::var("UNWEDGE_SEED").ok().and_then(|seed| seed.parse().ok());
+    let jobs: Vec<u64> = match only {
+        Some(seed) => vec![seed],
+        None => (0..seeds).collect(),
+    };
     let results = in_parallel(&jobs, |seed| {
         let shader = random_stage(&mut Rng::new(*seed));
         let (target, options) = &targets[*seed as usize % targets.len()];
-        (shader.info.stage, target.clone(), format!("seed {seed}"), verdict(&shader, options, *seed))
+        if only.is_some() {
+            show(&shader, options);
+        }
+        (
+            shader.info.stage,
+            target.clone(),
+            format!("seed {seed}"),
+            Expected::new(&shader, *seed).verdict(options),
+        )
     });
     let mut wrong = report(results);
     let count = wrong.len();

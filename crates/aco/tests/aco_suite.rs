@@ -68,8 +68,11 @@ impl Executor for Emulator<'_> {
         &mut self,
         run: &ComputeRun<'_>,
         buffers: &mut [Vec<u8>],
-        _: &mut [Image],
+        images: &mut [Image],
     ) -> Result<(), String> {
+        if !images.is_empty() {
+            return Err("images are not put in memory".to_owned());
+        }
         let module =
             self.modules.get(&run.pipeline.shader).ok_or("the script has no module for the shader")?;
         let wave64 = run.pipeline.subgroup_size.is_some_and(|size| size == 64);

@@ -3,6 +3,7 @@
 use crate::{AmdTarget, ShaderInput};
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
+use unwedge_view::aco::TargetFormat;
 
 /// `aco`
 #[derive(Args, Debug)]
@@ -15,12 +16,13 @@ pub struct Aco {
 /// The commands of `aco`.
 #[derive(Debug, Subcommand)]
 pub enum AcoCommand {
-    /// Compile a compute shader to machine code
+    /// Compile a compute, vertex or fragment shader to machine code
     #[command(
         after_help = "Exit status 4: the shader uses something that is not compiled yet, which standard error names.\n\n\
         Examples:\n  unwedge aco compile --gpu gfx1030 shader.spv\n  \
         unwedge aco compile --gpu gfx1030 --features +wavefrontsize64 --stats shader.spv\n  \
-        unwedge aco compile --gpu gfx1100 --emit object -o shader.o shader.spv"
+        unwedge aco compile --gpu gfx1100 --emit object -o shader.o shader.spv\n  \
+        unwedge aco compile --gpu gfx900 --stage fragment shader.spv"
     )]
     Compile(AcoCompile),
 }
@@ -43,6 +45,21 @@ pub struct AcoCompile {
     /// Leave out phases, by ACO's names: novn (value numbering), noopt (combining), nosched (scheduling); separated by commas
     #[arg(long, value_name = "LIST", default_value = "", hide_default_value = true)]
     pub aco_debug: String,
+    /// Formats in which a fragment shader exports colours, from the first attachment on: 32_abgr (the default), 32_r, 32_gr, 32_ar, fp16_abgr, unorm16_abgr, snorm16_abgr, uint16_abgr, sint16_abgr, zero
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub color_formats: Vec<TargetFormat>,
+    /// Vertex shaders of gfx10 run on the stage VS, not as primitive shaders
+    #[arg(long)]
+    pub nongg: bool,
+    /// Use at most so many vector registers; values that do not fit are spilled to scratch memory
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub max_vgprs: Option<u16>,
+    /// Use at most so many scalar registers; values that do not fit are spilled to lanes of vector registers
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=106))]
+    pub max_sgprs: Option<u16>,
+    /// Use so few registers that a SIMD holds so many waves, if the GPU can
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=20))]
+    pub min_waves: Option<u16>,
     /// Print instructions, code size, registers and waves to standard error
     #[arg(long)]
     pub stats: bool,
@@ -54,7 +71,7 @@ pub struct AcoCompile {
 /// What `aco compile` makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum AcoEmit {
-    /// Assembly with the kernel's descriptor and metadata, which `amd asm` reads
+    /// Assembly, which `amd asm` reads: with a kernel's descriptor and metadata, or what registers hold when a graphics stage starts
     Asm,
     /// The bytes of the code
     Code,

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use unwedge::shader::front::SourceLanguage;
 use unwedge::shader::front::nir::Arguments;
+use unwedge::shader::ir::Stage;
 use unwedge::shader::passes::{PASSES, Pass, Pipeline, STANDARD};
 use unwedge_view::shader::{
     BufferRequest, OutputRequest, PrintAfter, PushRequest, Specialization, Workgroups,
@@ -55,6 +56,11 @@ pub enum ShaderCommand {
     Reduce(ShaderReduce),
 }
 
+fn stage(name: &str) -> Result<Stage, String> {
+    let names = || Stage::ALL.iter().map(|stage| stage.name()).collect::<Vec<_>>().join(", ");
+    Stage::from_name(name).ok_or_else(|| format!("the stages are {}", names()))
+}
+
 fn language(name: &str) -> Result<SourceLanguage, String> {
     let names = SourceLanguage::ENDINGS.map(|(ending, _)| ending);
     SourceLanguage::of_ending(name).ok_or_else(|| format!("the languages are {}", names.join(", ")))
@@ -87,6 +93,9 @@ pub struct ShaderInput {
     /// The entry point; the first one, and for validate all, if not given
     #[arg(long, value_name = "NAME")]
     pub entry: Option<String>,
+    /// The entry point's stage, where several stages have one: vertex, tess_control, tess_eval, geometry, fragment or compute
+    #[arg(long, value_name = "STAGE", value_parser = stage)]
+    pub stage: Option<Stage>,
     /// A specialization constant: an integer, true or false, or bits such as 0x3f800000; repeatable
     #[arg(long, value_name = "ID=VALUE")]
     pub spec: Vec<Specialization>,

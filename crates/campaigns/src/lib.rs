@@ -8,6 +8,7 @@ pub mod amdisa;
 pub mod breadcrumbs;
 pub mod browser;
 pub mod captures;
+pub mod compiler;
 pub mod contexts;
 pub mod lints;
 pub mod replays;

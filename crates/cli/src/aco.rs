@@ -1,11 +1,12 @@
-//! `unwedge aco`: compute shaders compiled for AMD GPUs.
+//! `unwedge aco`: shaders compiled for AMD GPUs.
 
 use crate::args::{AcoCommand, AcoCompile, AcoEmit, Global};
 use crate::failure::{Failure, Outcome, complain};
 use crate::isa::{amd_target, deliver};
 use crate::shader::{load, write_result};
 use unwedge_view::aco::{
-    CodeForm, CompileView, CompileViewError, Options, UnknownOption, phases, print_after,
+    CodeForm, CompileView, CompileViewError, GraphicsOptions, Limits, Options, TARGETS, UnknownOption,
+    phases, print_after,
 };
 
 /// Runs the command.
@@ -19,7 +20,13 @@ fn compile(args: &AcoCompile, global: &Global) -> Result<Outcome, Failure> {
     let gpu = amd_target::gpu(&args.target, None)?;
     let (name, mut shader) = load(&args.input, global)?;
     let passes = args.aco_debug.parse().map_err(|e: UnknownOption| Failure::Usage(e.to_string()))?;
-    let options = Options { passes, ..Options::new(gpu) };
+    if args.color_formats.len() > TARGETS {
+        return Err(Failure::Usage(format!("there are {TARGETS} attachments")));
+    }
+    let mut graphics = GraphicsOptions { legacy: args.nongg, ..GraphicsOptions::default() };
+    graphics.targets[..args.color_formats.len()].copy_from_slice(&args.color_formats);
+    let limits = Limits::of(&gpu).within(&gpu, args.max_sgprs, args.max_vgprs, args.min_waves);
+    let options = Options { passes, graphics, limits, ..Options::new(gpu) };
     let done = match &args.print_after {
         Some(phase) => print_after(&mut shader, &options, phase).map(|text| (text, None)),
         None => CompileView::of(&mut shader, &options).map(|view| (String::new(), Some(view))),

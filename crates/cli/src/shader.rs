@@ -32,7 +32,7 @@ pub fn run(command: &ShaderCommand, global: &Global) -> Result<Outcome, Failure>
 
 fn options(args: &ShaderInput) -> Options {
     let specialization = args.spec.iter().map(|constant| (constant.id, constant.bits)).collect();
-    Options { entry: args.entry.clone(), specialization, ..Options::default() }
+    Options { entry: args.entry.clone(), stage: args.stage, specialization, ..Options::default() }
 }
 
 fn unusable(name: &str, error: &LoadError) -> Failure {

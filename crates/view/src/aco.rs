@@ -3,13 +3,14 @@
 use crate::asm::AsmError;
 use crate::asm::amd::{Emit, assemble};
 use std::fmt;
+pub use unwedge_aco::graphics::{GraphicsOptions, TARGETS, TargetFormat};
 use unwedge_aco::ir::text;
-use unwedge_aco::{BackPhase, CompileError, Compiled, FRONT_PHASES, Limits, Masked};
-pub use unwedge_aco::{Options, UnknownOption};
+use unwedge_aco::{BackPhase, CompileError, Compiled, FRONT_PHASES, Masked};
+pub use unwedge_aco::{Limits, Options, UnknownOption};
 use unwedge_aco::{cost, finish_watched, front, object, occupancy};
 use unwedge_capture::elf::Loader;
 use unwedge_isa::amdgcn::Gpu;
-use unwedge_shader::ir::Shader;
+use unwedge_shader::ir::{Shader, Stage};
 
 /// The form of a compiled shader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +32,9 @@ pub enum CompileViewError {
     /// The assembly does not become an object.
     #[error(transparent)]
     Assemble(#[from] AsmError),
+    /// A graphics stage is not a kernel.
+    #[error("{0} shaders are not kernels, so they do not become HSA code objects")]
+    NotKernel(&'static str),
     /// No phase has the name.
     #[error("no phase is named {0}")]
     Phase(String),
@@ -47,6 +51,7 @@ pub struct CompileView {
     compiled: Compiled,
     gpu: Gpu,
     invocations: u32,
+    stage: Stage,
 }
 
 impl CompileView {
@@ -56,9 +61,9 @@ impl CompileView {
     ///
     /// What is not compiled.
     pub fn of(shader: &mut Shader, options: &Options) -> Result<CompileView, CompileViewError> {
-        let invocations = shader.info.invocations();
+        let (invocations, stage) = (shader.info.invocations(), shader.info.stage);
         let compiled = unwedge_aco::compile(shader, options)?;
-        Ok(CompileView { compiled, gpu: options.gpu, invocations })
+        Ok(CompileView { compiled, gpu: options.gpu, invocations, stage })
     }
 
     /// The code in a form.
@@ -67,6 +72,13 @@ impl CompileView {
     ///
     /// If it does not become an object.
     pub fn bytes(&self, form: CodeForm) -> Result<Vec<u8>, CompileViewError> {
+        if self.stage != Stage::Compute {
+            match form {
+                CodeForm::Assembly => return Ok(object::program(&self.compiled, &self.gpu).into_bytes()),
+                CodeForm::Code => {}
+                CodeForm::Object => return Err(CompileViewError::NotKernel(self.stage.name())),
+            }
+        }
         let source = || object::source(&self.compiled, &self.gpu, "main", self.invocations);
         Ok(match form {
             CodeForm::Assembly => source().into_bytes(),
@@ -86,6 +98,7 @@ impl fmt::Display for CompileView {
         writeln!(f, "vector registers: {}", registers.vgprs)?;
         writeln!(f, "LDS: {} bytes", code.lds_bytes)?;
         writeln!(f, "scratch: {} bytes per lane", code.scratch_bytes)?;
+        writeln!(f, "spilled: {} scalar, {} vector registers", code.spills.sgprs, code.spills.vgprs)?;
         writeln!(f, "waves per SIMD: {}", occupancy::waves(&self.gpu, registers))?;
         let cost = cost::estimate(code, &self.gpu, Some(self.invocations));
         writeln!(f, "estimated latency: {} cycles", cost.latency)?;
@@ -112,7 +125,7 @@ pub fn print_after(shader: &mut Shader, options: &Options, phase: &str) -> Resul
         return Ok(shown);
     }
     let Masked { mut program, .. } = masked?;
-    let finished = finish_watched(&mut program, &Limits::of(&options.gpu), &mut |done, program| {
+    let finished = finish_watched(&mut program, &options.limits, &mut |done, program| {
         if done.name() == phase {
             text::print(program, &mut shown);
         }

@@ -76,6 +76,25 @@ impl PixelInput {
         if (self as u8) < 7 { 2 } else { 1 }
     }
 
+    /// Its name in `SPI_PS_INPUT_ENA`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            PixelInput::PerspectiveSample => "PERSP_SAMPLE",
+            PixelInput::PerspectiveCenter => "PERSP_CENTER",
+            PixelInput::PerspectiveCentroid => "PERSP_CENTROID",
+            PixelInput::LinearSample => "LINEAR_SAMPLE",
+            PixelInput::LinearCenter => "LINEAR_CENTER",
+            PixelInput::LinearCentroid => "LINEAR_CENTROID",
+            PixelInput::PositionX => "POS_X_FLOAT",
+            PixelInput::PositionY => "POS_Y_FLOAT",
+            PixelInput::PositionZ => "POS_Z_FLOAT",
+            PixelInput::PositionW => "POS_W_FLOAT",
+            PixelInput::FrontFace => "FRONT_FACE",
+            PixelInput::Ancillary => "ANCILLARY",
+            PixelInput::SampleCoverage => "SAMPLE_COVERAGE",
+        }
+    }
+
     /// Its bit.
     pub const fn bit(self) -> u16 {
         1 << self as u8

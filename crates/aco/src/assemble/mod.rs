@@ -1,7 +1,9 @@
 //! Assembly: where blocks are, how far branches go, and the words.
 //!
 //! Takes a machine program that is safe to execute. Guarantees words that the decoder reads back, and that no branch of gfx10 has the offset
-//! that its hardware does not do. Never: which instructions there are, but for that NOP.
+//! that its hardware does not do. Never: which instructions there are, but for that NOP and branches on the way of long ones.
+
+mod islands;
 
 use crate::error::FinishError;
 use crate::ir::Block;
@@ -32,6 +34,9 @@ pub struct Assembly {
 pub fn assemble(program: &mut MachineProgram) -> Result<Assembly, FinishError> {
     loop {
         let (lengths, starts) = lay_out(program)?;
+        if islands::shorten(program, &lengths, &starts) {
+            continue;
+        }
         match broken_branch(program, &lengths, &starts)? {
             Some((block, at)) => {
                 let nop = plain(Opcode::s_nop, &[Operand::Imm(0)], &program.gpu);

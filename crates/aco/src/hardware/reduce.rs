@@ -167,6 +167,10 @@ impl Emitter<'_> {
     fn step(&mut self, tree: &Reduction, from: u16, control: i32, rows: i32) {
         let mods = dpp(control, rows);
         let source = dword(from);
+        if tree.vector == Opcode::v_add_u32 && !self.has(tree.vector) {
+            self.with_carry(tree, mods, source);
+            return;
+        }
         if self.variants.variant(tree.vector, Form::Dpp).is_some() {
             self.with_mods(tree.vector, Form::Dpp, mods, tree.sum, &[source, source]);
             return;
@@ -177,6 +181,18 @@ impl Emitter<'_> {
         }
         self.with_mods(Opcode::v_mov_b32, Form::Dpp, mods, tree.other, &[source]);
         self.combine(tree, source);
+    }
+
+    /// A sum of gfx8, which leaves a carry in `vcc`.
+    fn with_carry(&mut self, tree: &Reduction, mods: Mods, source: Operand) {
+        let mask = self.program.lane_mask();
+        let definitions = [vgpr_to(tree.sum), Definition::reg(PhysReg::VCC, mask)];
+        let operands = [source, source];
+        let new =
+            NewInst { form: Form::Dpp, mods, ..NewInst::hw(Opcode::v_add_co_u32, &definitions, &operands) };
+        let inst = self.program.make_inst(&new);
+        self.program[inst].loc = self.program[self.inst].loc;
+        self.out.push(inst);
     }
 
     /// The sum of each cluster in all of its lanes; of the whole wave in the last lane, or in the last lane of each half.

@@ -24,6 +24,7 @@ pub(super) enum ExecUnit {
 }
 
 pub(super) struct InstFacts {
+    pub inst: Inst,
     pub row: &'static InstRow,
     pub unit: ExecUnit,
     pub reads: Regs,
@@ -38,6 +39,10 @@ pub(super) struct InstFacts {
     pub immediate: u16,
     pub dpp: bool,
     pub gds: bool,
+    /// Its address is a list of registers.
+    pub address_list: bool,
+    /// Vector instructions that it waits for by itself: of `lds_direct_load` and its like.
+    pub own_wait: u8,
     /// It names `exec`, and reads it.
     pub reads_exec: bool,
 }
@@ -46,6 +51,7 @@ impl InstFacts {
     pub fn of(inst: &Inst, gpu: &Gpu) -> InstFacts {
         let row = inst.row();
         let mut facts = InstFacts {
+            inst: *inst,
             row,
             unit: unit(row),
             reads: Regs::default(),
@@ -57,6 +63,8 @@ impl InstFacts {
             dpp: inst.variant().mod_set >> Mod::DppCtrl as u8 & 1 != 0
                 || inst.variant().mod_set >> Mod::Dpp8 as u8 & 1 != 0,
             gds: inst.mods.has(Mod::Gds) || row.traits.has(Trait::GdsAlways),
+            address_list: inst.written().any(|(_, operand)| matches!(operand, Operand::List(_))),
+            own_wait: inst.mods.get(if gpu.generation() < Gfx::Gfx12 { Mod::WaitVdst } else { Mod::WaitVaVdst }) as u8,
             reads_exec: false,
         };
         let reads_mask = row.traits.has(Trait::ReadsMask);

@@ -3,7 +3,8 @@
 use super::facts::{ExecUnit, InstFacts, meet};
 use super::{Cure, OpenHazards};
 use unwedge_isa::amdgcn::effects::Regs;
-use unwedge_isa::amdgcn::model::Role;
+use unwedge_isa::amdgcn::model::{Role, Trait};
+use unwedge_isa::amdgcn::rules::Rule;
 use unwedge_isa::amdgcn::waits::{SA_SDST, VM_VSRC};
 use unwedge_isa::amdgcn::{Gpu, Opcode, Reg};
 
@@ -15,6 +16,8 @@ pub(super) struct LateReads {
     scalar_memory: Regs,
     /// Something other than the vector ALU read `exec`.
     exec: bool,
+    /// The last instruction was `v_writelane`.
+    writelane: bool,
     vmem: bool,
     vmem_branch: bool,
     lds: bool,
@@ -27,6 +30,7 @@ impl OpenHazards for LateReads {
             memory: self.memory.either(&other.memory),
             scalar_memory: self.scalar_memory.either(&other.scalar_memory),
             exec: self.exec || other.exec,
+            writelane: self.writelane || other.writelane,
             vmem: self.vmem || other.vmem,
             vmem_branch: self.vmem_branch || other.vmem_branch,
             lds: self.lds || other.lds,
@@ -59,6 +63,10 @@ impl OpenHazards for LateReads {
             cures.push(Cure::Vscnt);
             (self.vmem, self.vmem_branch, self.lds, self.lds_branch) = (false, false, false, false);
         }
+        if self.writelane && facts.address_list && cures.is_empty() {
+            cures.push(Cure::Nop(Rule::WritelaneToNsa.info().distance));
+        }
+        self.writelane = facts.has(Trait::Writelane);
         self.begin(facts, memory);
         cures
     }

@@ -3,9 +3,10 @@
 //! Takes a machine program with its waits. Guarantees that no rule of `data/amd/check/rules.txt` is broken that instructions of this compiler can
 //! break. Distances and cures are those of the rules; where sources differ, the cure is inserted. Where paths join, what is open on any of them is open.
 //!
-//! Each group of generations has a file. The checker shares no code with this. Not handled, because this compiler does not emit them: images with lists of
-//! addresses, interpolation, `lds_direct`, matrices, `v_cmpx` before `v_permlane`, stores of scalar memory.
+//! Each group of generations has a file. The checker shares no code with this. Not handled, because this compiler does not emit them: matrices, images with
+//! lists of addresses in clauses, `v_cmpx` before `v_permlane` on gfx10.
 
+mod direct;
 mod facts;
 mod late;
 mod states;
@@ -14,6 +15,7 @@ mod valu;
 use crate::machine::{MachineInst, MachineProgram, plain};
 use facts::InstFacts;
 use std::collections::BTreeSet;
+use unwedge_isa::amdgcn::model::{Format, Mod, Trait};
 use unwedge_isa::amdgcn::{Gfx, Gpu, Opcode, Operand, Reg};
 
 /// What may be open at a place of the code.
@@ -35,6 +37,12 @@ enum Cure {
     NullMove,
     /// `s_waitcnt_vscnt null, 0`.
     Vscnt,
+    /// `v_nop`.
+    VectorNop,
+    /// The instruction waits until only so many vector instructions have not ended.
+    OwnWait(u8),
+    /// The instruction waits until vector memory has read its registers.
+    OwnMemoryWait,
 }
 
 /// Inserts what hazards need.
@@ -44,7 +52,16 @@ pub fn insert(program: &mut MachineProgram) {
         generation if generation < Gfx::Gfx10 => run::<states::WaitStates>(program),
         Gfx::Gfx10 => run::<late::LateReads>(program),
         Gfx::Gfx10_3 => {}
-        _ => run::<valu::ValuResults>(program),
+        _ => {
+            run::<valu::ValuResults>(program);
+            let is_direct = |inst: &MachineInst| {
+                let row = inst.inst.row();
+                row.format == Format::Ldsdir || row.traits.has(Trait::Permlane)
+            };
+            if program.blocks.iter().any(|block| block.insts.iter().any(is_direct)) {
+                run::<direct::DirectLoads>(program);
+            }
+        }
     }
 }
 
@@ -65,8 +82,9 @@ fn run<T: OpenHazards>(program: &mut MachineProgram) {
     }
     for (block, mut open) in program.blocks.iter_mut().zip(starts) {
         let insts = std::mem::take(&mut block.insts);
-        for inst in insts {
+        for mut inst in insts {
             for cure in open.step(&InstFacts::of(&inst.inst, &gpu), &gpu) {
+                cure.set(&mut inst, &gpu);
                 block.insts.extend(cure.inst(&gpu));
             }
             block.insts.push(inst);
@@ -75,6 +93,17 @@ fn run<T: OpenHazards>(program: &mut MachineProgram) {
 }
 
 impl Cure {
+    /// Sets the fields of an instruction that are a cure.
+    fn set(self, inst: &mut MachineInst, gpu: &Gpu) {
+        let gfx12 = gpu.generation() == Gfx::Gfx12;
+        match self {
+            Cure::OwnWait(count) if gfx12 => inst.inst.mods.set(Mod::WaitVaVdst, count.into()),
+            Cure::OwnWait(count) => inst.inst.mods.set(Mod::WaitVdst, count.into()),
+            Cure::OwnMemoryWait => inst.inst.mods.set(Mod::WaitVmVsrc, 0),
+            _ => {}
+        }
+    }
+
     fn inst(self, gpu: &Gpu) -> Option<MachineInst> {
         match self {
             Cure::Nop(states) => plain(Opcode::s_nop, &[Operand::Imm(i32::from(states) - 1)], gpu),
@@ -82,6 +111,8 @@ impl Cure {
             Cure::NullMove => {
                 plain(Opcode::s_mov_b32, &[Operand::reg(Reg::NULL, 1), Operand::Inline(128)], gpu)
             }
+            Cure::VectorNop => plain(Opcode::v_nop, &[], gpu),
+            Cure::OwnWait(_) | Cure::OwnMemoryWait => None,
             Cure::Vscnt => {
                 plain(Opcode::s_waitcnt_vscnt, &[Operand::reg(Reg::NULL, 1), Operand::Imm(0)], gpu)
             }

@@ -4,7 +4,8 @@ use super::facts::{ExecUnit, InstFacts, meet, vectors};
 use super::{Cure, OpenHazards};
 use unwedge_isa::amdgcn::effects::Regs;
 use unwedge_isa::amdgcn::model::{Role, Trait};
-use unwedge_isa::amdgcn::{Gfx, Gpu, Reg};
+use unwedge_isa::amdgcn::rules::Rule;
+use unwedge_isa::amdgcn::{Gpu, Reg};
 
 /// What an instruction did that another must not follow too closely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,6 +15,7 @@ enum Cause {
     SaluScalar,
     SetReg,
     StoreData,
+    Interpolation,
 }
 
 /// The largest distance of a rule.
@@ -31,29 +33,41 @@ pub(super) struct WaitStates {
     open: Vec<OpenCause>,
     /// Registers that the group of scalar memory instructions reads and writes.
     group: (Regs, Regs),
+    /// There is one in the group, and one that stores.
+    in_group: bool,
+    stored: bool,
 }
 
 impl WaitStates {
     /// How far an instruction must be from a cause, if it meets it.
     fn distance(cause: Cause, regs: &Regs, facts: &InstFacts, gpu: &Gpu) -> u8 {
-        let gfx6 = gpu.generation() == Gfx::Gfx6;
+        let generation = gpu.generation();
         let reads = meet(regs, &facts.reads);
         let of_lane = facts.has(Trait::Readlane) || facts.has(Trait::Writelane);
         let mut exec = Regs::default();
         exec.insert(Reg::EXEC, 2);
-        match cause {
-            Cause::ValuScalar if facts.is(ExecUnit::Smem) && gfx6 && reads => 4,
-            Cause::ValuScalar if facts.is_memory() && reads => 5,
-            Cause::ValuScalar if of_lane && reads => 4,
-            Cause::ValuScalar if facts.dpp && meet(regs, &exec) && gpu.generation() >= Gfx::Gfx8 => 5,
-            Cause::ValuScalar if facts.has(Trait::DivFmas) && reads => 4,
-            Cause::ValuVector if facts.dpp && reads => 2,
-            Cause::SaluScalar if gfx6 && facts.has(Trait::Buffer) && meet(regs, &facts.base) => 4,
-            Cause::SaluScalar if regs.has(Reg::M0) && reads_m0(facts, gpu) => 1,
-            Cause::SetReg if matches!(facts.row.role, Role::SetReg | Role::GetReg) => 2,
-            Cause::StoreData if facts.is(ExecUnit::Valu) && meet(regs, &facts.writes) => 1,
-            _ => 0,
-        }
+        let rule = match cause {
+            Cause::ValuScalar if facts.is(ExecUnit::Smem) && reads => Rule::SmrdReadValuSgpr,
+            Cause::ValuScalar if facts.is_memory() && reads => Rule::VmemReadValuSgpr,
+            Cause::ValuScalar if of_lane && reads => Rule::LaneSelect,
+            Cause::ValuScalar if facts.dpp && meet(regs, &exec) => Rule::DppExec,
+            Cause::ValuScalar if facts.has(Trait::DivFmas) && reads => Rule::DivFmasVcc,
+            Cause::ValuVector if facts.dpp && reads => Rule::DppReadVgpr,
+            Cause::SaluScalar if facts.has(Trait::Buffer) && meet(regs, &facts.base) => Rule::SbufferDescSalu,
+            Cause::SaluScalar if regs.has(Reg::M0) => match reads_m0(facts) {
+                Some(rule) => rule,
+                None => return 0,
+            },
+            Cause::SetReg if facts.row.role == Role::SetReg => Rule::SetregSetreg,
+            Cause::SetReg if facts.row.role == Role::GetReg => Rule::SetregGetreg,
+            Cause::StoreData if facts.is(ExecUnit::Valu) && meet(regs, &facts.writes) => Rule::VmemStoreData,
+            Cause::Interpolation if reads && (of_lane || facts.has(Trait::Readfirstlane)) => {
+                Rule::VintrpReadlane
+            }
+            _ => return 0,
+        };
+        let info = rule.info();
+        if info.holds(generation) { info.distance_in(generation, 0) } else { 0 }
     }
 
     fn pass(&mut self, states: u8) {
@@ -84,21 +98,23 @@ impl WaitStates {
                     add(Cause::SetReg, any);
                 }
             }
+            _ if facts.row.role == Role::Interp => add(Cause::Interpolation, vector),
             _ => add(Cause::StoreData, facts.late_data),
         }
     }
 }
 
-/// Whether an instruction reads `m0` where hardware does not wait for it.
-fn reads_m0(facts: &InstFacts, gpu: &Gpu) -> bool {
-    let gfx9 = gpu.generation() >= Gfx::Gfx9;
-    facts.gds
-        || facts.row.role == Role::Message
-        || gfx9
-            && (facts.has(Trait::Addtid)
-                || facts.has(Trait::ToLds)
-                || facts.has(Trait::LdsAlways)
-                || facts.row.role == Role::Movrel)
+/// The rule of an instruction that reads `m0` where hardware does not wait for it.
+fn reads_m0(facts: &InstFacts) -> Option<Rule> {
+    let lds = [Trait::Addtid, Trait::ToLds, Trait::LdsAlways].into_iter().any(|id| facts.has(id));
+    match facts.row.role {
+        _ if facts.gds => Some(Rule::M0GdsMsg),
+        Role::Message => Some(Rule::M0GdsMsg),
+        Role::Movrel => Some(Rule::M0Movrel),
+        Role::Interp => Some(Rule::M0Lds),
+        _ if lds => Some(Rule::M0Lds),
+        _ => None,
+    }
 }
 
 impl OpenHazards for WaitStates {
@@ -120,30 +136,42 @@ impl OpenHazards for WaitStates {
         }
         let group = (self.group.0.either(&other.group.0), self.group.1.either(&other.group.1));
         changed |= group != self.group;
+        changed |= other.in_group && !self.in_group || other.stored && !self.stored;
         self.group = group;
+        self.in_group |= other.in_group;
+        self.stored |= other.stored;
         changed
     }
 
     fn step(&mut self, facts: &InstFacts, gpu: &Gpu) -> Vec<Cure> {
+        let generation = gpu.generation();
         let missing = |open: &OpenCause| {
             WaitStates::distance(open.cause, &open.regs, facts, gpu).saturating_sub(open.age)
         };
         let mut states = self.open.iter().map(missing).max().unwrap_or_default();
         if facts.is(ExecUnit::Smem) {
             let clash = meet(&self.group.0, &facts.writes) || meet(&self.group.1, &facts.reads);
-            if gpu.xnack() && clash {
+            let stores = facts.has(Trait::Store) || facts.has(Trait::Atomic);
+            let apart = Rule::SmemClauseStore.info().holds(generation) && (stores || self.stored)
+                || Rule::SmemClauseInv.info().holds(generation) && facts.writes.is_empty();
+            if gpu.xnack() && clash || self.in_group && apart {
                 states = states.max(1);
             }
         }
         if states > 0 || !facts.is(ExecUnit::Smem) {
             self.group = (Regs::default(), Regs::default());
+            (self.in_group, self.stored) = (false, false);
+        }
+        if facts.is(ExecUnit::Smem) {
+            self.in_group = true;
+            self.stored |= facts.has(Trait::Store) || facts.has(Trait::Atomic);
         }
         if facts.is(ExecUnit::Smem) && gpu.xnack() {
             self.group.0 = self.group.0.either(&facts.reads);
             self.group.1 = self.group.1.either(&facts.writes);
         }
         self.pass(states);
-        self.pass(facts.states(gpu.generation()));
+        self.pass(facts.states(generation));
         self.begin(facts);
         if states > 0 { vec![Cure::Nop(states)] } else { Vec::new() }
     }

@@ -13,6 +13,8 @@ const TRANS_TRANS: u8 = 2;
 /// Vector instructions for which a write may be forwarded in part: before another write, and before the read.
 const PARTIAL: u8 = 8;
 const PARTIAL_READ: u8 = 5;
+/// How many writes of `exec` are counted.
+const EXEC_WRITES: u8 = 15;
 /// Scalar instructions for which a result of the scalar ALU may not be there.
 const SALU_DISTANCE: u8 = 11;
 
@@ -141,7 +143,9 @@ impl ValuResults {
     /// Two results on both sides of a write of `exec` that are read together.
     fn partial(&mut self, facts: &InstFacts) -> u16 {
         if facts.is_scalar() && facts.writes.has(Reg::EXEC) {
-            self.partial.iter_mut().for_each(|open| open.count = open.count.saturating_add(1).min(3));
+            self.partial
+                .iter_mut()
+                .for_each(|open| open.count = open.count.saturating_add(1).min(EXEC_WRITES));
             return 0;
         }
         if !facts.is(ExecUnit::Valu) {
@@ -149,7 +153,10 @@ impl ValuResults {
         }
         let read = || self.partial.iter().filter(|open| meet(&open.regs, &facts.reads));
         let late = read().filter(|open| open.age <= PARTIAL_READ).map(|open| open.count).min();
-        let hit = late.is_some_and(|late| read().any(|open| open.count > late));
+        // Of those after the most that are counted, it is not known which came first.
+        let hit = late.is_some_and(|late| {
+            read().any(|open| open.count > late) || late == EXEC_WRITES && read().count() > 1
+        });
         if hit {
             self.partial.clear();
             self.transcendental.clear();

@@ -149,6 +149,10 @@ pub struct Program {
     pub scratch: ScratchArgs,
     /// Bytes of LDS of a workgroup.
     pub lds_bytes: u32,
+    /// Numbers that arguments in registers do not exceed.
+    pub argument_bounds: Vec<(Temp, u32)>,
+    /// All lanes of a wave are active where a block is [`BlockData::top_level`].
+    pub whole_waves: bool,
     temps: PrimaryMap<Temp, RegClass>,
     insts: PrimaryMap<Inst, InstData>,
     operands: Vec<Operand>,
@@ -166,6 +170,8 @@ impl Program {
             scratch_bytes: 0,
             scratch: ScratchArgs::default(),
             lds_bytes: 0,
+            argument_bounds: Vec::new(),
+            whole_waves: false,
             temps: PrimaryMap::default(),
             insts: PrimaryMap::default(),
             operands: Vec::new(),

@@ -2,6 +2,7 @@
 //!
 //! Never: which of several forms is best; the assembler decides that.
 
+use std::cell::Cell;
 use unwedge_isa::amdgcn::model::{Form, OperandSlot};
 use unwedge_isa::amdgcn::tables::{self, Variant};
 use unwedge_isa::amdgcn::{Gpu, Opcode};
@@ -10,27 +11,43 @@ use unwedge_isa::amdgcn::{Gpu, Opcode};
 const FORMS: usize = Form::ALL.len();
 const NONE: u16 = u16::MAX;
 
-/// The variants of a GPU, by opcode and form.
+/// By form: the number of a variant, or [`NONE`].
+type FormNumbers = [u16; FORMS];
+
+/// The variants of a GPU, by opcode and form. Those of an opcode are looked up when they are asked for, as a program has few of all opcodes.
 #[derive(Debug, Clone)]
 pub struct Variants {
     gpu: Gpu,
-    numbers: Vec<[u16; FORMS]>,
+    numbers: Vec<Cell<Option<FormNumbers>>>,
 }
 
 impl Variants {
     /// Those of a GPU.
     pub fn of(gpu: &Gpu) -> Variants {
-        let mut numbers = vec![[NONE; FORMS]; tables::rows().len()];
-        for (number, variant) in (0..).zip(tables::variants()) {
-            let own = numbers.get_mut(usize::from(variant.row)).filter(|_| tables::has(variant, gpu));
-            if let Some(number_of_form) = own.and_then(|own| own.get_mut(variant.form as usize))
-                && *number_of_form == NONE
+        Variants { gpu: *gpu, numbers: vec![Cell::new(None); tables::rows().len()] }
+    }
+
+    fn numbers(&self, opcode: Opcode) -> FormNumbers {
+        let Some(cell) = self.numbers.get(opcode as usize) else { return [NONE; FORMS] };
+        if let Some(known) = cell.get() {
+            return known;
+        }
+        let mut numbers = [NONE; FORMS];
+        // Variants are in the order of their rows.
+        let all = tables::variants();
+        let first = all.partition_point(|variant| variant.row < opcode as u16);
+        let own = all[first..].iter().take_while(|variant| variant.row == opcode as u16);
+        for (number, variant) in (first as u16..).zip(own) {
+            if let Some(place) = numbers.get_mut(variant.form as usize)
+                && *place == NONE
                 && variant.second.is_none()
+                && tables::has(variant, &self.gpu)
             {
-                *number_of_form = number;
+                *place = number;
             }
         }
-        Variants { gpu: *gpu, numbers }
+        cell.set(Some(numbers));
+        numbers
     }
 
     /// The GPU.
@@ -40,7 +57,7 @@ impl Variants {
 
     /// The number of the variant of an opcode in a form, if the GPU has it.
     pub fn number(&self, opcode: Opcode, form: Form) -> Option<u16> {
-        let number = *self.numbers.get(opcode as usize)?.get(form as usize)?;
+        let number = *self.numbers(opcode).get(form as usize)?;
         (number != NONE).then_some(number)
     }
 

@@ -4,9 +4,15 @@
 //! A fragment that is terminated becomes a helper that goes to the end. Where parameters are loaded into the lanes of a quad (gfx11 on), inputs of fragments are loaded
 //! first, while all lanes of a quad are active.
 
+use super::arrays;
 use unwedge_isa::amdgcn::Gfx;
-use unwedge_shader::ir::{Builder, Function, Inst, Op, Payload, Shader, SlotDir, Stage, Value};
-use unwedge_shader::passes::{collect_outputs, lower_derivatives, lower_io, standard};
+use unwedge_shader::ir::{
+    Base, Builder, Function, Inst, InterpAt, Op, Payload, Shader, SlotDir, Stage, Type, Value,
+};
+use unwedge_shader::passes::{collect_outputs, lower_derivatives, lower_io, lower_locals, standard};
+
+/// The most elements of an array of inputs that are all loaded.
+const MAX_CHOSEN: u16 = 32;
 
 /// Lowers inputs and outputs.
 pub(super) fn lower_interface(shader: &mut Shader, generation: Gfx) {
@@ -16,7 +22,17 @@ pub(super) fn lower_interface(shader: &mut Shader, generation: Gfx) {
     }
     collect_outputs(shader);
     standard(shader);
+    if arrays::expand(shader) {
+        standard(shader);
+    }
+    if lower_locals(shader) {
+        standard(shader);
+    }
     lower_io(shader);
+    choose_inputs(shader.entry_mut());
+    if fragment {
+        interpolate_at_offsets(shader.entry_mut());
+    }
     lower_derivatives(shader);
     standard(shader);
     if fragment && generation >= Gfx::Gfx11 {
@@ -52,11 +68,83 @@ fn single_end(func: &mut Function, fragment: bool) {
     Builder::at_end(func, body).return_(&[]);
 }
 
+/// Loads all elements of an array of inputs of which a value chooses one.
+fn choose_inputs(func: &mut Function) {
+    let chosen = |func: &Function, inst: Inst| match (func.op(inst), func.payload(inst)) {
+        (Op::LoadInterpolated | Op::LoadSlot, Payload::Slot(access)) if access.dir == SlotDir::Input => {
+            let index = *func.args(inst).last()?;
+            let few = (2..=MAX_CHOSEN).contains(&access.count);
+            (few && func.const_bits(index).is_none()).then_some((index, access.count))
+        }
+        _ => None,
+    };
+    let loads: Vec<(Inst, (Value, u16))> =
+        func.walk().filter_map(|inst| Some((inst, chosen(func, inst)?))).collect();
+    for (inst, (index, count)) in loads {
+        let (op, payload, mut args) = (func.op(inst), func.payload(inst), func.args(inst).to_vec());
+        let result = func.result(inst);
+        let ty = func.ty(result);
+        let mut b = Builder::before(func, inst);
+        let mut value = None;
+        for element in 0..count {
+            let number = b.u32(element.into());
+            if let Some(last) = args.last_mut() {
+                *last = number;
+            }
+            let loaded = b.value(op, payload, &args, ty);
+            value = Some(match value {
+                None => loaded,
+                Some(others) => {
+                    let is_it = b.alu(Op::IEq, &[index, number]);
+                    let is_it = b.splat(is_it, ty.lanes);
+                    b.alu(Op::Select, &[is_it, loaded, others])
+                }
+            });
+        }
+        let Some(value) = value else { continue };
+        func.replace_values(|old| if old == result { value } else { old });
+        func.unlink(inst);
+    }
+}
+
+/// Computes coordinates at an offset from those at the centre and their differences in the quad, which are taken at the start, where all lanes
+/// of the quad are active.
+fn interpolate_at_offsets(func: &mut Function) {
+    let wanted: Vec<(Inst, bool)> = func
+        .walk()
+        .filter_map(|inst| match func.payload(inst) {
+            Payload::Bary(InterpAt::AtOffset, linear) => Some((inst, linear)),
+            _ => None,
+        })
+        .collect();
+    let mut known: [Option<[Value; 3]>; 2] = [None; 2];
+    for (inst, linear) in wanted {
+        let (result, args) = (func.result(inst), func.args(inst).to_vec());
+        let [center, dx, dy] = *known[usize::from(linear)].get_or_insert_with(|| {
+            let first = func.first(func.body()).unwrap_or(inst);
+            let mut b = Builder::before(func, first);
+            let ty = Type { base: Base::B32, lanes: 2 };
+            let center = b.value(Op::Barycentric, Payload::Bary(InterpAt::Pixel, linear), &[], ty);
+            [center, b.alu(Op::DdxCoarse, &[center]), b.alu(Op::DdyCoarse, &[center])]
+        });
+        let mut b = Builder::before(func, inst);
+        let [x, y] = [0, 1].map(|lane| {
+            let part = b.extract(args[0], lane);
+            b.splat(part, 2)
+        });
+        let moved = b.alu(Op::FFma, &[dx, x, center]);
+        let moved = b.alu(Op::FFma, &[dy, y, moved]);
+        func.replace_values(|old| if old == result { moved } else { old });
+        func.unlink(inst);
+    }
+}
+
 /// Whether an instruction loads an input of a fragment, or its coordinates.
 fn loads_input(func: &Function, inst: Inst) -> bool {
     match (func.op(inst), func.payload(inst)) {
         (Op::LoadInterpolated | Op::LoadSlot, Payload::Slot(access)) => access.dir == SlotDir::Input,
         (Op::Barycentric, Payload::Bary(at, _)) => !at.has_operand(),
+        (Op::SysVal, Payload::SysVal(value)) => value.fragment_slot().is_some(),
         _ => false,
     }
 }

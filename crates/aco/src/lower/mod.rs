@@ -1,6 +1,7 @@
 //! Lowering of the shader: takes any valid shader; leaves it in operations that instruction selection has, as far as possible. All passes are those of
 //! the shader IR.
 
+mod arrays;
 mod graphics;
 
 use crate::compile::Options;
@@ -17,6 +18,13 @@ pub fn lower(shader: &mut Shader, options: &Options) {
     let compute = shader.info.stage == Stage::Compute;
     if compute {
         passes::standard(shader);
+        if arrays::expand(shader) {
+            passes::standard(shader);
+        }
+        // What is still indexed goes to scratch memory.
+        if passes::pass("lower-locals").is_some_and(|pass| (pass.run)(shader)) {
+            passes::standard(shader);
+        }
     } else {
         graphics::lower_interface(shader, options.gpu.generation());
     }

@@ -3,8 +3,11 @@
 //! The assembler makes an object of it. Arguments are those of [`Args`](crate::abi::Args): user registers as the compiler counts them, which is not the
 //! convention of HSA, so a loader needs to know them. Never: ELF.
 
+mod program;
+
 use crate::abi::Argument;
 use crate::compile::Compiled;
+pub use program::program;
 use std::fmt::Write;
 use unwedge_isa::amdgcn::listing::{self, AmdListingOptions};
 use unwedge_isa::amdgcn::{Gfx, Gpu};

@@ -73,7 +73,9 @@ impl Combiner<'_> {
                 || self.fields(inst)
                 || self.multiply_add(inst)
                 || self.clamp(inst)
-                || self.pair(inst);
+                || self.pair(inst)
+                || self.fold_offset(inst)
+                || self.read_parts(inst);
             if !changed {
                 break;
             }
@@ -183,6 +185,17 @@ impl Combiner<'_> {
         None
     }
 
+    /// An instruction of the vector ALU before the one at hand.
+    pub(super) fn vector_before(&mut self, inst: Inst, opcode: Opcode, operands: &[Operand]) -> Operand {
+        let class = RegClass::V1;
+        let temp = self.program.make_temp(class);
+        let new = self.program.make_inst(&NewInst::hw(opcode, &[Definition::temp(temp, class)], operands));
+        self.program[new].loc = self.program[inst].loc;
+        self.uses.add(self.program, self.block, new);
+        self.out.push(new);
+        Operand::temp(temp, class)
+    }
+
     /// A constant in a scalar register.
     fn constant(&mut self, operand: Operand) -> Operand {
         let class = RegClass::S1;
@@ -257,6 +270,7 @@ impl Combiner<'_> {
                     Pseudo::CreateVector => same || source.class.bytes() == operand.class.bytes(),
                     _ => same,
                 },
+                Op::Hw(_) if !matches!(self.program[inst].form, Form::Native | Form::E32 | Form::E64) => same,
                 Op::Hw(opcode) => {
                     let long = self.program[inst].mods != Mods::default();
                     same || self.fits(opcode, &operands, long)

@@ -182,6 +182,9 @@ impl Combiner<'_> {
     /// A comparison of one of two constants, which a mask chose, with a constant.
     fn compare_chosen(&mut self, inst: Inst, opcode: Opcode) -> bool {
         let Some((relation, ty)) = self.compare_of(opcode) else { return false };
+        if self.program[inst].mods != Mods::default() {
+            return false;
+        }
         let &[a, b] = self.program.operands(inst) else { return false };
         let (chosen, constant, reversed) = match (a.as_const(), b.as_const()) {
             (Some(bits), None) => (b, bits as u32, true),

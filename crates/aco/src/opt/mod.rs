@@ -10,6 +10,8 @@ mod fits;
 mod loops;
 mod masks;
 mod numbering;
+mod offsets;
+mod parts;
 mod rules;
 mod signs;
 mod uses;

@@ -4,8 +4,11 @@
 //! and what computes their addresses, come first: scalar loads, then loads that need their results, and so on. A load does not pass a store to
 //! the same kind of memory. How much is loaded early is bounded, because it takes registers. Never: looks at what other blocks do.
 
+mod latency;
+
 use crate::ir::{Inst, Op, Payload, Program, Temp};
 use crate::opt::is_pure;
+use latency::LatencyOrder;
 use std::collections::HashMap;
 use unwedge_isa::amdgcn::Reg;
 use unwedge_isa::amdgcn::model::{Format, Trait};
@@ -21,11 +24,14 @@ const ADDRESS_LENGTH: usize = 8;
 /// Moves loads up.
 pub(crate) fn schedule(program: &mut Program) {
     let blocks: Vec<_> = program.blocks.keys().collect();
+    let mut order = LatencyOrder::new(program);
     for block in blocks {
         let insts = std::mem::take(&mut program.blocks[block].insts);
         let mut out = Vec::with_capacity(insts.len());
         for part in insts.chunk_by(|a, b| !is_border(program, *a) && !is_border(program, *b)) {
+            let start = out.len();
             arrange(program, part, &mut out);
+            order.arrange(program, &mut out[start..]);
         }
         program.blocks[block].insts = out;
     }

@@ -83,7 +83,8 @@ impl Selector<'_> {
             Space::Uniform | Space::Storage if scalar => self.load_scalar_buffer(inst)?,
             Space::Uniform | Space::Storage => self.load_buffer(inst, mem)?,
             Space::Shared => self.load_shared(inst, mem)?,
-            Space::Global | Space::Scratch => return Err(self.unsupported(inst, Some(mem.space.name()))),
+            Space::Scratch => self.load_scratch(inst)?,
+            Space::Global => return Err(self.unsupported(inst, Some(mem.space.name()))),
         };
         let lanes: Vec<Operand> = if ty.base == Base::B64 {
             let class = words.first().map_or(RegClass::V2, |word| word.class.resized(8));
@@ -300,6 +301,7 @@ impl Selector<'_> {
         match mem.space {
             Space::Storage => self.store_buffer(inst, mem, &words),
             Space::Shared => self.store_shared(inst, mem, &words),
+            Space::Scratch => self.store_scratch(inst, &words)?,
             _ => return Err(self.unsupported(inst, Some(mem.space.name()))),
         }
         Ok(())

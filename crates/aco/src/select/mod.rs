@@ -15,6 +15,7 @@ mod flow;
 mod image;
 mod graphics;
 mod memory;
+mod scratch;
 mod shape;
 mod subgroup;
 mod system;
@@ -49,6 +50,7 @@ pub(crate) fn select(shader: &Shader, options: &Options) -> Result<(Program, Arg
     let banks = Banks::of(func, &divergence, &shape, gfx);
     let mut program = Program::new(options.gpu);
     program.lds_bytes = shader.info.shared_size;
+    program.scratch_bytes = shader.info.scratch_size;
     let mut selector = Selector {
         shader,
         func,
@@ -75,6 +77,7 @@ pub(crate) fn select(shader: &Shader, options: &Options) -> Result<(Program, Arg
         linear: None,
     };
     selector.plain_handles()?;
+    selector.program.whole_waves = selector.whole_waves();
     selector.start(&args);
     selector.function()?;
     Ok((selector.program, args))
@@ -137,6 +140,10 @@ impl Selector<'_> {
             };
             let temp = self.program.make_temp(class);
             self.args.insert(location.argument, temp);
+            if let Argument::LocalId(axis) = location.argument {
+                let size = self.shader.info.workgroup_size.get(usize::from(axis)).copied().unwrap_or(u32::MAX);
+                self.program.argument_bounds.push((temp, size.saturating_sub(1)));
+            }
             definitions.push(Definition::fixed(temp, class, location.reg));
         }
         self.program.scratch = ScratchArgs {

@@ -78,11 +78,16 @@ impl Selector<'_> {
 
     /// Whether all lanes of the wave execute the block.
     pub(super) fn all_active(&self) -> bool {
+        let together = self.block.is_some_and(|block| self.program.blocks[block].top_level);
+        together && self.program.whole_waves
+    }
+
+    /// Whether all lanes of each wave start, and none ends before the others.
+    pub(super) fn whole_waves(&self) -> bool {
         let wave = if self.program.gpu.wave64() { 64 } else { 32 };
         let whole = self.shader.info.stage == shader_ir::Stage::Compute
             && self.shader.info.invocations().is_multiple_of(wave);
-        let together = self.block.is_some_and(|block| self.program.blocks[block].top_level);
-        whole && together && !self.shape.root_divergent
+        whole && !self.shape.root_divergent
     }
 
     /// The lanes whose bits are set in the words of a ballot.
@@ -163,6 +168,10 @@ impl Selector<'_> {
         }
         scratch(self, RegClass::S1);
         definitions.push(Definition::reg(PhysReg::SCC, RegClass::S1));
+        // Sums of gfx8 leave a carry.
+        if reduced == Op::IAdd && self.gfx == Gfx::Gfx8 {
+            definitions.push(Definition::reg(PhysReg::VCC, self.program.lane_mask()));
+        }
         let pseudo = if op == Op::Reduce { Pseudo::Reduce } else { Pseudo::InclusiveScan };
         let mut new = NewInst::pseudo(pseudo, &definitions, &operands);
         new.payload = Payload::Reduce(reduced, 32, cluster);

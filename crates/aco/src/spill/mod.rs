@@ -257,7 +257,7 @@ pub(crate) fn scratch_descriptor(program: &mut Program, after: usize) -> Option<
 }
 
 /// The last word of the descriptor: an index for each lane, a wave of which is together; elements of four bytes.
-fn scratch_config(generation: Gfx, wave64: bool) -> u32 {
+pub(crate) fn scratch_config(generation: Gfx, wave64: bool) -> u32 {
     const ADD_TID: u32 = 1 << 23;
     let index_stride = if wave64 { 3 << 21 } else { 2 << 21 };
     let rest = match generation {

@@ -29,6 +29,8 @@ pub struct Generator {
     mask: RegClass,
     wave64: bool,
     blocks_left: usize,
+    /// How many instructions each region has beside its steps.
+    padding: usize,
     descriptor: Temp,
     lane: Temp,
 }
@@ -37,6 +39,11 @@ const S1: RegClass = RegClass::S1;
 const V1: RegClass = RegClass::V1;
 
 pub fn program(gpu: Gpu, seed: u64, width: usize) -> Program {
+    padded(gpu, seed, width, 0)
+}
+
+/// One whose regions have so many instructions more.
+pub fn padded(gpu: Gpu, seed: u64, width: usize, padding: usize) -> Program {
     let mut program = Program::new(gpu);
     program.progress = Progress::Masked;
     let block = program.add_block();
@@ -61,6 +68,7 @@ pub fn program(gpu: Gpu, seed: u64, width: usize) -> Program {
         scope: Scope { scalars: vec![scalar], vectors: vec![lane], ..Scope::default() },
         width,
         blocks_left: 40,
+        padding,
         descriptor,
         lane,
     };
@@ -268,6 +276,11 @@ impl Generator {
     }
 
     fn region(&mut self, depth: usize) {
+        for _ in 0..self.padding {
+            let operands = [Operand::c32(0x1234_5678), self.vector()];
+            let temp = self.hw(Opcode::v_xor_b32, V1, &operands);
+            self.keep(temp);
+        }
         for _ in 0..2 + self.random.below(12) {
             self.step();
         }

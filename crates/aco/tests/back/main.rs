@@ -9,7 +9,7 @@ use rig::{GPUS, OUTPUT};
 use std::collections::HashMap;
 use unwedge_aco::ir::shape::Variants;
 use unwedge_aco::ir::{Program, RegCounts, text};
-use unwedge_aco::{BackPhase, Code, Limits, finish_watched, valid};
+use unwedge_aco::{BackPhase, Code, Limits, finish, finish_watched, valid};
 use unwedge_check::amdgcn::{Certainty, CheckOptions, check_words};
 use unwedge_isa::amdgcn::{Gfx, Gpu};
 use unwedge_sim::amdgcn::{Dispatch, Initial, Program as Machine, SimMemory, Timing};
@@ -86,16 +86,19 @@ fn checked(code: &Code, gpu: &Gpu) -> Vec<String> {
 }
 
 fn try_one(gpu: Gpu, seed: u64, width: usize, limits: &Limits) -> Result<RegCounts, String> {
-    let program = generate::program(gpu, seed, width);
-    let code = compile(&program, limits)?;
+    try_program(&generate::program(gpu, seed, width), gpu, seed, limits).map(|code| code.spills)
+}
+
+fn try_program(program: &Program, gpu: Gpu, seed: u64, limits: &Limits) -> Result<Code, String> {
+    let code = compile(program, limits)?;
     let mut expected = HashMap::new();
     let lanes = if gpu.wave64() { 64 } else { 32 };
     for first in (0..LANES).step_by(lanes) {
-        expected.extend(interpret::run(&program, 77, first));
+        expected.extend(interpret::run(program, 77, first));
     }
     let fail = |what: String| {
         let mut shown = String::new();
-        text::print(&program, &mut shown);
+        text::print(program, &mut shown);
         Err(format!("{what}\n{shown}\n{}", listing(&code, gpu)))
     };
     match execute(&code, gpu, 77, seed) {
@@ -107,7 +110,7 @@ fn try_one(gpu: Gpu, seed: u64, width: usize, limits: &Limits) -> Result<RegCoun
         Ok(_) => {}
     }
     let errors = checked(&code, &gpu);
-    if errors.is_empty() { Ok(code.spills) } else { fail(format!("{errors:?}")) }
+    if errors.is_empty() { Ok(code) } else { fail(format!("{errors:?}")) }
 }
 
 /// Tries random programs on every generation, with the limits that `limits` gives for a seed. Returns the most that one spilled.
@@ -159,4 +162,26 @@ fn random_programs_with_few_registers() {
         Limits { registers: RegCounts { sgprs, vgprs } }
     });
     assert!(spills.sgprs > 0 && spills.vgprs > 0, "values of both banks are spilled: {spills:?}");
+}
+
+/// Branches over more code than their offset counts.
+#[test]
+fn branches_are_long() {
+    const PADDING: usize = 17_000;
+    let all = std::env::var_os("UNWEDGE_ALL").is_some();
+    for name in ["gfx1010", "gfx900"].into_iter().take(if all { 2 } else { 1 }) {
+        let gpu = Gpu::new(name).expect("a GPU");
+        // The smallest program with flow.
+        let blocks = |seed: &u64| generate::program(gpu, *seed, 3).blocks.len();
+        let seed = (0..60).filter(|seed| blocks(seed) > 4).min_by_key(blocks).expect("one");
+        let program = generate::padded(gpu, seed, 3, PADDING);
+        let code = finish(&mut program.clone(), &Limits::of(&gpu)).expect("compiled");
+        assert!(code.words.len() > 1 << 16, "{name}: {} words", code.words.len());
+        let mut expected = HashMap::new();
+        let lanes = if gpu.wave64() { 64 } else { 32 };
+        for first in (0..LANES).step_by(lanes) {
+            expected.extend(interpret::run(&program, 77, first));
+        }
+        assert_eq!(execute(&code, gpu, 77, seed), Ok(expected), "{name}");
+    }
 }

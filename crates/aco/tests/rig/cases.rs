@@ -225,7 +225,7 @@ pub fn machine(gpu: &Gpu, blocks: &[CaseBlock]) -> Result<(MachineProgram, Vec<u
     }
     for (block, &own) in blocks.iter().zip(&first) {
         for pred in &block.linear_preds {
-            let from = last[*pred];
+            let &from = last.get(*pred).ok_or("a block that is not there")?;
             program.blocks[own].preds.push(from);
             program.blocks[from].succs.push(own);
         }

@@ -4,10 +4,10 @@
 
 use super::recorded::Problem;
 use std::collections::BTreeMap;
-use unwedge_aco::abi::{Argument, PixelInput};
+use unwedge_aco::abi::{Argument, PixelInput, descriptor_offset};
 use unwedge_aco::stages::HardwareStage;
 use unwedge_aco::{Compiled, Options, compile};
-use unwedge_check::amdgcn::{Certainty, CheckOptions, check_words};
+use unwedge_check::amdgcn::{Certainty, CheckFinding, CheckOptions, Rule, check_words};
 use unwedge_isa::amdgcn::{Gfx, Gpu};
 use unwedge_shader::interp::{
     self, BindingPoint, Bindings, InterfaceSlot, InvocationInput, InvocationOutput, Limits, NoImages,
@@ -15,9 +15,10 @@ use unwedge_shader::interp::{
 };
 use unwedge_shader::ir::{
     Builtin, FIRST_LOCATION_SLOT, InterpAt, Op, Payload, ResourceClass, Shader, SlotDir, Stage, SystemValue,
+    Traits,
 };
 use unwedge_shader::passes::lower_io;
-use unwedge_sim::amdgcn::{Dispatch, MessageKind, Program, SimMemory, Timing, WaveMessage, run};
+use unwedge_sim::amdgcn::{Dispatch, FaultKind, MessageKind, Program, SimMemory, Timing, WaveMessage, run};
 use unwedge_testkit::mutate::Rng;
 use unwedge_testkit::pack::bytes;
 
@@ -48,7 +49,8 @@ const LDS_BASE: u32 = 64;
 const SECOND_PRIMITIVE: usize = 3;
 /// Dwords of an attribute of a primitive.
 const PARAMETERS: usize = 12;
-const STEPS: u64 = 200_000;
+const STEPS: u64 = 20_000;
+const MACHINE_STEPS: u64 = 400_000;
 
 /// How buffers are filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,6 +155,34 @@ impl Case {
         slots
     }
 
+    /// Components of outputs that the shader stores anywhere, and the bits of them that count.
+    fn stored(&self) -> Vec<(InterfaceSlot, usize, u32)> {
+        let func = self.shader.entry();
+        let mut all = Vec::new();
+        for inst in func.walk().filter(|inst| func.op(*inst) == Op::StoreSlot) {
+            let Payload::Slot(access) = func.payload(inst) else { continue };
+            let ty = func.ty(func.args(inst)[0]);
+            let (lanes, mask) = (usize::from(ty.lanes), ty.base.mask() as u32);
+            for slot in access.slot..access.slot.saturating_add(access.count) {
+                let key = InterfaceSlot { slot: slot.into(), vertex: 0, patch: false, index: access.index };
+                let first = usize::from(access.component);
+                all.extend((first..(first + lanes).min(4)).map(|component| (key, component, mask)));
+            }
+        }
+        all
+    }
+
+    /// Whether invocations exchange values beyond their quads: then it matters which helpers run.
+    fn has_subgroups(&self) -> bool {
+        let func = self.shader.entry();
+        func.walk().any(|inst| {
+            let op = func.op(inst);
+            op.has(Traits::CONVERGENT)
+                && !op.is_derivative()
+                && !matches!(op, Op::QuadSwap | Op::QuadBroadcast)
+        })
+    }
+
     fn vertices(&mut self, rng: &mut Rng) {
         for slot in self.loaded() {
             let words =
@@ -184,7 +214,7 @@ impl Case {
     }
 
     fn pixels(&mut self, rng: &mut Rng) {
-        let slots = self.loaded();
+        let (slots, helpers) = (self.loaded(), !self.has_subgroups());
         for primitive in &mut self.primitives {
             for &slot in &slots {
                 let corners = std::array::from_fn(|_| std::array::from_fn(|_| float(rng)));
@@ -194,8 +224,10 @@ impl Case {
         for lane in 0..self.lanes {
             let (quad, at) = (lane / 4, lane % 4);
             let primitive = &self.primitives[usize::from(quad >= SECOND_PRIMITIVE)];
-            let mut input =
-                InvocationInput { helper: at != quad % 4 && rng.below(3) == 0, ..Default::default() };
+            let mut input = InvocationInput {
+                helper: helpers && at != quad % 4 && rng.below(3) == 0,
+                ..Default::default()
+            };
             for (&slot, corners) in primitive {
                 for (vertex, lanes) in (0..).zip(corners) {
                     let key = InterfaceSlot { slot: slot.into(), vertex, patch: false, index: 0 };
@@ -258,8 +290,9 @@ impl Case {
         for (number, (point, content)) in self.buffers.iter().enumerate() {
             let base = BUFFERS + number as u64 * BUFFER_STRIDE;
             let table = tables.entry(point.set).or_insert_with(|| vec![0; TABLE_STRIDE as usize / 4]);
-            let at = point.binding as usize * 4;
-            if let Some(place) = table.get_mut(at..at + 4) {
+            let at =
+                descriptor_offset(&self.shader, point.set, point.binding).unwrap_or(u32::MAX) as usize / 4;
+            if let Some(place) = table.get_mut(at..at.saturating_add(4)) {
                 place.copy_from_slice(&super::descriptor(base, content.len(), generation));
             }
             memory.map(base, content.clone()).expect("free");
@@ -380,6 +413,7 @@ impl Case {
             exec: pixels.then_some(!helpers),
             timing: Timing::Adversarial { seed },
             group_id_in_ttmp: gpu.generation() >= Gfx::Gfx12,
+            steps: MACHINE_STEPS,
             ..Dispatch::default()
         };
         for location in compiled.args.iter() {
@@ -390,8 +424,15 @@ impl Case {
                 for (number, words) in (reg.index() as u8..).zip(held) {
                     dispatch.threads_hold.push((number, words));
                 }
+            } else if location.argument == Argument::ScratchOffset {
+                dispatch.scalars.push((reg.0, 0));
             } else if location.argument == Argument::RingOffsets {
-                dispatch.scalars.extend([(reg.0, RINGS as u32), (reg.0 + 1, (RINGS >> 32) as u32)]);
+                // Later GPUs have scratch without a descriptor, and descriptors of rings in memory.
+                let words = match gpu.generation() >= Gfx::Gfx11 {
+                    true => [RINGS as u32, (RINGS >> 32) as u32, 0, 0],
+                    false => super::scratch_descriptor(gpu),
+                };
+                dispatch.scalars.extend((reg.0..).zip(words).take(location.dwords.into()));
             }
         }
         dispatch
@@ -435,55 +476,80 @@ pub fn build(shader: &Shader, options: &Options) -> Result<Compiled, Problem> {
     let compiled = compile(&mut shader, options).map_err(|error| ("compile", error.to_string()))?;
     let checked = CheckOptions { exports: true, ..CheckOptions::default() };
     let report = check_words(&compiled.code.words, &options.gpu, &checked);
-    match report.findings.iter().find(|finding| finding.level != Certainty::Speed) {
+    // A shader that never ends is compiled; it is not run.
+    let wrong = |finding: &&CheckFinding| finding.level != Certainty::Speed && finding.rule != Rule::NoEnd;
+    match report.findings.iter().find(wrong) {
         Some(finding) => Err(("check", format!("{finding:?}"))),
         None if report.complete => Ok(compiled),
         None => Err(("check", "the check is not complete".to_owned())),
     }
 }
 
-/// Compares compiled code with the interpreter. `None`: the shader does not end, or is undefined, with what it was given.
+/// What the interpreter makes of a shader with some inputs, in waves of one size.
+pub struct Expectation {
+    case: Case,
+    outputs: Vec<InvocationOutput>,
+    buffers: BTreeMap<BindingPoint, Vec<u8>>,
+    inexact: bool,
+}
+
+/// Interprets a shader. `None`: it does not end, or is undefined, with what it was given.
+pub fn expect(shader: &Shader, lanes: usize, seed: u64) -> Option<Expectation> {
+    let mut shader = shader.clone();
+    shader.info.float_modes[1].flush = Some(false);
+    let inexact = shader.functions().iter().any(|func| func.walk().any(|inst| is_inexact(func.op(inst))));
+    [Fill::Mixed, Fill::Small].into_iter().find_map(|fill| {
+        let case = Case::new(&shader, lanes, &mut Rng::new(seed), fill);
+        let (outputs, buffers) = case.interpret().ok()?;
+        Some(Expectation { case, outputs, buffers, inexact })
+    })
+}
+
+/// Compares compiled code with what the interpreter makes of the shader.
 pub fn judge(
-    shader: &Shader,
+    expected: &Expectation,
     compiled: &Compiled,
     options: &Options,
     seed: u64,
-) -> Result<Option<()>, Problem> {
+) -> Result<(), Problem> {
+    let Expectation { case, outputs, buffers, inexact } = expected;
     let gpu = &options.gpu;
-    let lanes = if gpu.wave64() { 64 } else { 32 };
-    let mut shader = shader.clone();
-    shader.info.float_modes[1].flush = Some(false);
-    for fill in [Fill::Mixed, Fill::Small] {
-        let mut rng = Rng::new(seed);
-        let case = Case::new(&shader, lanes, &mut rng, fill);
-        let Ok((outputs, buffers)) = case.interpret() else { continue };
-        let program = Program::new(&compiled.code.words, CODE, *gpu);
-        let mut memory = case.memory(options);
-        let outcome = run(&program, &mut memory, &case.dispatch(compiled, gpu, seed), None);
-        if let Some(fault) = outcome.faults.first() {
-            let text = program.text(fault.at).unwrap_or_default();
-            return Err(("run", format!("{fault}: {text}")));
-        }
-        let inexact = shader.functions().iter().any(|func| func.walk().any(|inst| is_inexact(func.op(inst))));
-        let same = |a: u32, b: u32| if inexact { close(a, b) } else { a == b };
-        for (number, (point, content)) in buffers.iter().enumerate() {
-            let base = BUFFERS + number as u64 * BUFFER_STRIDE;
-            let found = memory.get(base, content.len()).unwrap_or_default();
-            if !inexact && found != content {
-                return Err(("buffer", format!("{point:?} differs")));
-            }
-        }
-        let compared = match shader.info.stage {
-            Stage::Fragment => pixels(&outputs, &outcome.messages, options, &same),
-            _ => vertices(&outputs, &outcome.messages, compiled, &memory, &same),
-        };
-        compared.map_err(|what| ("output", what))?;
-        return Ok(Some(()));
+    let program = Program::new(&compiled.code.words, CODE, *gpu);
+    let mut memory = case.memory(options);
+    let outcome = run(&program, &mut memory, &case.dispatch(compiled, gpu, seed), None);
+    // What is undefined for the interpreter may be exported.
+    let stored = case.stored();
+    let undefined = outputs.iter().any(|output| {
+        stored
+            .iter()
+            .any(|(key, component, _)| output.slots.get(key).is_none_or(|words| words[*component].is_none()))
+    });
+    let allowed = |kind: &FaultKind| undefined && matches!(kind, FaultKind::Stored(..));
+    if let Some(fault) = outcome.faults.iter().find(|fault| !allowed(&fault.kind)) {
+        let text = program.text(fault.at).unwrap_or_default();
+        return Err(("run", format!("{fault}: {text}")));
     }
-    Ok(None)
+    let same = |key: &InterfaceSlot, component: usize, a: u32, b: u32| {
+        let own = stored.iter().find(|(other, at, _)| other == key && *at == component);
+        let mask = own.map_or(u32::MAX, |(_, _, mask)| *mask);
+        if *inexact { close(a & mask, b & mask) } else { a & mask == b & mask }
+    };
+    for (number, (point, content)) in buffers.iter().enumerate() {
+        let base = BUFFERS + number as u64 * BUFFER_STRIDE;
+        let found = memory.get(base, content.len()).unwrap_or_default();
+        if !inexact && found != content {
+            return Err(("buffer", format!("{point:?} differs")));
+        }
+    }
+    let compared = match case.shader.info.stage {
+        Stage::Fragment => pixels(outputs, &outcome.messages, options, &same),
+        _ => vertices(outputs, &outcome.messages, compiled, &memory, &same),
+    };
+    compared.map_err(|what| ("output", what))
 }
 
-type Same<'a> = dyn Fn(u32, u32) -> bool + 'a;
+/// Whether words of a component of an output agree.
+type Same<'a> = dyn Fn(&InterfaceSlot, usize, u32, u32) -> bool + 'a;
 
 fn pixels(
     outputs: &[InvocationOutput],
@@ -523,7 +589,7 @@ fn pixels(
                 };
                 let value = found.get(&target).and_then(|(_, values)| values[at].as_ref());
                 let value = value.map(|value| value[lane]);
-                if !value.is_some_and(|value| same(value, *word)) {
+                if !value.is_some_and(|value| same(key, component, value, *word)) {
                     let gpu = options.gpu.name();
                     return Err(format!(
                         "{gpu}: lane {lane}, slot {slot}.{component}: {value:x?}, not {word:#x}"
@@ -585,7 +651,7 @@ fn vertices(
                     (_, Some(number)) => exported(32 + number as u8, component),
                     _ => continue,
                 };
-                if !value.is_some_and(|value| same(value, *word)) {
+                if !value.is_some_and(|value| same(key, component, value, *word)) {
                     return Err(format!(
                         "lane {lane}, slot {}.{component}: {value:x?}, not {word:#x}",
                         key.slot

@@ -8,6 +8,7 @@ pub mod checks;
 mod flow;
 mod generator;
 mod interface;
+pub mod lanes;
 mod memory;
 pub mod run;
 pub mod spirv;

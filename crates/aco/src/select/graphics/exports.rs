@@ -53,26 +53,34 @@ impl Export {
 }
 
 impl Selector<'_> {
-    /// Writes an export.
-    pub(super) fn export(&mut self, export: &Export, done: bool, valid: bool) {
-        let mut operands = vec![Operand::c32(export.target)];
-        for value in export.values {
-            let value = value.filter(|value| !value.is_undef()).map(|value| self.in_vgpr(value));
-            operands.push(value.unwrap_or(Operand::undef(RegClass::V1)));
-        }
-        let mut new = NewInst::hw(Opcode::exp, &[], &operands);
-        // What is undefined is left as it is.
-        let mut enabled = 0;
-        for (at, operand) in operands[1..].iter().enumerate() {
-            let pair = export.compressed && !operands[1 + (at & 2)].is_undef();
-            enabled |= i32::from(!operand.is_undef() || pair) << at;
-        }
-        new.mods.set(Mod::En, enabled & export.enabled);
-        new.mods.set(Mod::Done, i32::from(done));
+    /// Writes exports one after the other. The last one of their sort is done; `valid` says that lanes which do not take part are no pixels.
+    pub(super) fn export(&mut self, exports: &[Export], last: usize, valid: bool) {
+        let exports: Vec<(Export, [Operand; 4])> =
+            exports.iter().map(|export| (*export, self.export_sources(export))).collect();
         let before_gfx11 = self.gfx < Gfx::Gfx11;
-        new.mods.set(Mod::Vm, i32::from(valid && before_gfx11));
-        new.mods.set(Mod::Compr, i32::from(export.compressed && before_gfx11));
-        self.add(&new);
+        for (number, (export, sources)) in exports.iter().enumerate() {
+            let operands = [Operand::c32(export.target), sources[0], sources[1], sources[2], sources[3]];
+            let mut new = NewInst::hw(Opcode::exp, &[], &operands);
+            // What is undefined is left as it is.
+            let enabled = (0..4).filter(|at| {
+                let source = if export.compressed { at / 2 } else { *at };
+                !sources[source].is_undef()
+            });
+            let enabled = enabled.fold(0, |all, at| all | 1 << at);
+            new.mods.set(Mod::En, enabled & export.enabled);
+            new.mods.set(Mod::Done, i32::from(number == last));
+            new.mods.set(Mod::Vm, i32::from(valid && number == last && before_gfx11));
+            new.mods.set(Mod::Compr, i32::from(export.compressed && before_gfx11));
+            self.add(&new);
+        }
+    }
+
+    /// The registers of an export, before any export is written.
+    fn export_sources(&mut self, export: &Export) -> [Operand; 4] {
+        export.values.map(|value| {
+            let value = value.filter(|value| !value.is_undef()).map(|value| self.in_vgpr(value));
+            value.unwrap_or(Operand::undef(RegClass::V1))
+        })
     }
 
     /// The end of a stage: exports.
@@ -103,15 +111,14 @@ impl Selector<'_> {
             distances.chunks(4).map(|part| std::array::from_fn(|at| part.get(at).copied().flatten())),
         );
         let last = positions.len() - 1;
-        for (number, values) in positions.into_iter().enumerate() {
-            self.export(&Export::of(POSITION + number as u32, values), number == last, false);
-        }
+        let mut exports: Vec<Export> =
+            (POSITION..).zip(positions).map(|(target, values)| Export::of(target, values)).collect();
         if self.gfx < Gfx::Gfx11 {
-            for number in 0..self.interface.parameters.len() {
-                let values = self.parameter(number);
-                self.export(&Export::of(PARAMETER + number as u32, values), false, false);
-            }
+            let numbers = 0..self.interface.parameters.len();
+            exports
+                .extend(numbers.map(|number| Export::of(PARAMETER + number as u32, self.parameter(number))));
         }
+        self.export(&exports, last, false);
         Ok(())
     }
 
@@ -208,12 +215,15 @@ impl Selector<'_> {
 
     fn export_pixels(&mut self) -> Selected<()> {
         let mut exports: Vec<Export> = self.depth().into_iter().collect();
-        for ((slot, index), values) in std::mem::take(&mut self.outputs) {
+        for ((slot, index), values) in self.outputs.clone() {
             let Some(location) = slot.checked_sub(FIRST_LOCATION_SLOT) else { continue };
             if index > 0 && self.gfx >= Gfx::Gfx11 {
                 return Err(CompileError::Interface("blending of two sources on gfx11 and later"));
             }
             let target = u32::from(location) + u32::from(index);
+            if index > 0 && (location > 0 || self.outputs.contains_key(&(FIRST_LOCATION_SLOT + 1, 0))) {
+                return Err(CompileError::Interface("a second source of blending beside another colour"));
+            }
             let Some(format) = self.options.graphics.targets.get(target as usize) else {
                 return Err(CompileError::Interface("a colour output past the eighth"));
             };
@@ -224,10 +234,7 @@ impl Selector<'_> {
             let target = if self.gfx >= Gfx::Gfx11 { 0 } else { NULL };
             exports.push(Export::of(target, [None; 4]));
         }
-        let last = exports.len() - 1;
-        for (number, export) in exports.iter().enumerate() {
-            self.export(export, number == last, number == last);
-        }
+        self.export(&exports, exports.len() - 1, true);
         Ok(())
     }
 

@@ -59,8 +59,7 @@ impl Selector<'_> {
         let lanes = self.first_lanes(count);
         self.only_lanes(lanes, |selector| {
             let connectivity = selector.given(Argument::Connectivity);
-            let export = Export::one(PRIMITIVE, connectivity);
-            selector.export(&export, true, false);
+            selector.export(&[Export::one(PRIMITIVE, connectivity)], 0, false);
             Ok(())
         })
     }

@@ -1,0 +1,73 @@
+//! A program of a graphics stage as text: what registers hold when it starts, how inputs and outputs are numbered, and the code.
+//!
+//! Drivers load such programs by registers, not as objects, so there is no descriptor. The assembler reads the text.
+
+use crate::abi::Argument;
+use crate::compile::Compiled;
+use crate::ir::PhysReg;
+use std::fmt::Write;
+use unwedge_isa::amdgcn::Gpu;
+use unwedge_isa::amdgcn::listing::{self, AmdListingOptions};
+
+/// The text of a compiled shader.
+pub fn program(compiled: &Compiled, gpu: &Gpu) -> String {
+    let mut out = String::new();
+    // Writing to a string does not fail.
+    let _ = write_program(compiled, gpu, &mut out);
+    out
+}
+
+fn write_program(compiled: &Compiled, gpu: &Gpu, out: &mut String) -> std::fmt::Result {
+    let interface = &compiled.args.interface;
+    if let Some(hardware) = interface.hardware {
+        writeln!(out, "; stage {hardware}")?;
+    }
+    for location in compiled.args.iter() {
+        writeln!(out, "; {} {}", registers(location.reg, location.dwords), name(location.argument))?;
+    }
+    if interface.pixel_inputs != 0 {
+        writeln!(out, "; SPI_PS_INPUT_ENA {:#x}", interface.pixel_inputs)?;
+    }
+    for (number, slot) in interface.attributes.iter().enumerate() {
+        writeln!(out, "; attr{number} slot {slot}")?;
+    }
+    for (number, slot) in interface.parameters.iter().enumerate() {
+        writeln!(out, "; param{number} slot {slot}")?;
+    }
+    let code: Vec<u8> = compiled.code.words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    listing::write(&code, gpu, &AmdListingOptions::default(), out, &mut |_, _| {});
+    Ok(())
+}
+
+fn registers(reg: PhysReg, dwords: u8) -> String {
+    let (bank, first) = if reg.reg().is_vgpr() { ('v', reg.reg().index()) } else { ('s', reg.reg().0) };
+    match dwords {
+        1 => format!("{bank}{first}"),
+        _ => format!("{bank}[{first}:{}]", first + u16::from(dwords) - 1),
+    }
+}
+
+/// What an argument is called.
+fn name(argument: Argument) -> String {
+    match argument {
+        Argument::RingOffsets => "rings".to_owned(),
+        Argument::DescriptorSet(set) => format!("descriptor set {set}"),
+        Argument::PushConstant(word) => format!("push constant {word}"),
+        Argument::PushConstants => "push constants".to_owned(),
+        Argument::ScratchOffset => "scratch offset".to_owned(),
+        Argument::VertexBuffers => "vertex buffers".to_owned(),
+        Argument::BaseVertex => "base vertex".to_owned(),
+        Argument::FirstInstance => "first instance".to_owned(),
+        Argument::DrawIndex => "draw index".to_owned(),
+        Argument::ViewIndex => "view index".to_owned(),
+        Argument::GroupInfo => "vertices and primitives of the workgroup".to_owned(),
+        Argument::MergedWaveInfo => "merged wave info".to_owned(),
+        Argument::AttributeRing => "place in the attribute ring".to_owned(),
+        Argument::Connectivity => "vertices of the primitive".to_owned(),
+        Argument::VertexId => "vertex".to_owned(),
+        Argument::InstanceId => "instance".to_owned(),
+        Argument::PrimitiveMask => "primitive mask".to_owned(),
+        Argument::Pixel(input) => input.name().to_owned(),
+        other => format!("{other:?}"),
+    }
+}
