@@ -168,6 +168,25 @@ fn a_write_before_the_load_returns_is_lost() {
     assert_eq!(missing("gfx900", code), Some(Missing::OverwrittenLoad { at: 0 }));
 }
 
+/// Branches of one condition load the same register in different lanes, or one of them writes it: nothing is lost. Loads return in order.
+#[test]
+fn lanes_that_a_load_does_not_write_are_written_meanwhile() {
+    let load = "global_load_dword v7, v[2:3], off\n";
+    for second in [load, "v_mov_b32 v7, 1\n"] {
+        for (lanes, lost) in [("0xffffff00", false), ("0xfffffff0", second != load)] {
+            let code = format!(
+                "s_mov_b64 exec, 0xff\n{load}s_mov_b64 exec, {lanes}\n{second}s_mov_b64 exec, {lanes}\ns_waitcnt vmcnt(0)\n\
+                 global_store_dword v[2:3], v7, off"
+            );
+            assert_eq!(
+                missing("gfx900", &code) == Some(Missing::OverwrittenLoad { at: 8 }),
+                lost,
+                "{lanes} {second}"
+            );
+        }
+    }
+}
+
 #[test]
 fn lds_beyond_what_a_workgroup_has_reads_zero_and_is_not_written() {
     let code = "s_mov_b32 m0, -1\nv_mov_b32 v8, 0x400\nds_write_b32 v8, v5\nds_read_b32 v7, v8\ns_waitcnt lgkmcnt(0)\nv_mov_b32 v7, v7";

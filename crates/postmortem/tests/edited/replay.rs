@@ -67,7 +67,7 @@ impl<'d> Replayed<'d> {
         self.replay.as_ref()?.machine.space.memory.load(iova, 4).known()
     }
 
-    /// Pages that the GPU has written, of these buffers.
+    /// Pages that the GPU has written, of these buffers. Of those whose contents are stored, the pages that it has changed.
     fn written(&self, buffers: &[(u64, u64)]) -> BTreeSet<u64> {
         let Some(replay) = &self.replay else { return BTreeSet::new() };
         let memory = &replay.machine.space.memory;
@@ -75,7 +75,11 @@ impl<'d> Replayed<'d> {
             let pages: Vec<u64> = memory.written_between(iova, iova + (size - 1)).collect();
             pages.into_iter().map(move |page| page.max(iova & !(PAGE - 1)))
         });
-        pages.collect()
+        let changes = replay.changes().into_iter();
+        let changes = changes.filter(|change| buffers.contains(&(change.iova, change.size)));
+        let changed =
+            changes.flat_map(|change| (change.first & !(PAGE - 1)..=change.last).step_by(PAGE as usize));
+        pages.chain(changed).collect()
     }
 
     /// Dwords of memory that differ from another replay of the same buffers, and how many pages were compared. What `except`

@@ -201,14 +201,15 @@ impl Pending {
         }
     }
 
-    /// The load under way, if there is one, that will overwrite a register.
-    pub(super) fn writes(&self, reg: Reg) -> Option<u32> {
+    /// The load under way, if there is one, that will overwrite a scalar register, or some lanes of a vector register.
+    pub(super) fn writes(&self, reg: Reg, lanes: u64) -> Option<u32> {
         if self.entries.is_empty() {
             return None;
         }
         let found = self.entries.iter().find(|entry| {
             entry.registers.is_some_and(|(first, count)| {
                 (first..first + count).contains(&reg.0)
+                    && (!reg.is_vgpr() || entry.access.lanes & lanes != 0)
                     && !entry.access.form.leaves(usize::from(reg.0 - first))
             })
         });
