@@ -110,7 +110,10 @@ fn drop_writes(program: &mut MachineProgram) -> bool {
 fn is_harmless(inst: &Inst) -> bool {
     let row = inst.row();
     let writes_exec = row.traits.has(Trait::Cmpx);
-    computes(row.role) && !writes_exec && !row.format.is_memory() && !matches!(row.format, Format::Sopp | Format::Sopk)
+    computes(row.role)
+        && !writes_exec
+        && !row.format.is_memory()
+        && !matches!(row.format, Format::Sopp | Format::Sopk)
 }
 
 fn drop_branches(program: &mut MachineProgram) -> bool {

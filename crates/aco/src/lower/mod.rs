@@ -8,8 +8,8 @@ use crate::compile::Options;
 use unwedge_isa::amdgcn::Gfx;
 use unwedge_shader::ir::{Shader, Stage};
 use unwedge_shader::passes::{
-    self, DivisionOptions, Int64Options, NarrowOptions, Reductions, SubgroupOptions, TextureOptions, lower_division, lower_int64,
-    lower_narrow, lower_subgroups, lower_texel_offsets, lower_textures,
+    self, DivisionOptions, Int64Options, NarrowOptions, Reductions, SubgroupOptions, TextureOptions,
+    lower_division, lower_int64, lower_narrow, lower_subgroups, lower_texel_offsets, lower_textures,
 };
 
 /// Lowers a shader for a GPU.

@@ -12,15 +12,15 @@ mod banks;
 mod emit;
 mod float;
 mod flow;
-mod image;
 mod graphics;
+mod image;
 mod memory;
 mod scratch;
 mod shape;
 mod subgroup;
 mod system;
 
-use crate::abi::{is_image, Args, Argument, Interface, lanes_read};
+use crate::abi::{Args, Argument, Interface, is_image, lanes_read};
 use crate::compile::{CompileError, Options};
 use crate::ir::shape::Variants;
 use crate::ir::{Block, Definition, NewInst, Operand, Program, Pseudo, RegClass, ScratchArgs, Temp};
@@ -141,7 +141,8 @@ impl Selector<'_> {
             let temp = self.program.make_temp(class);
             self.args.insert(location.argument, temp);
             if let Argument::LocalId(axis) = location.argument {
-                let size = self.shader.info.workgroup_size.get(usize::from(axis)).copied().unwrap_or(u32::MAX);
+                let size =
+                    self.shader.info.workgroup_size.get(usize::from(axis)).copied().unwrap_or(u32::MAX);
                 self.program.argument_bounds.push((temp, size.saturating_sub(1)));
             }
             definitions.push(Definition::fixed(temp, class, location.reg));
