@@ -20,7 +20,9 @@ pub enum FinishError {
         reason: &'static str,
     },
     /// An instruction needs more registers than it may use.
-    #[error("{block}: not enough {bank} registers (limit {limit}), even if all values are spilled that can be")]
+    #[error(
+        "{block}: not enough {bank} registers (limit {limit}), even if all values are spilled that can be"
+    )]
     Registers {
         /// The block.
         block: Block,

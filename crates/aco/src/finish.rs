@@ -6,8 +6,8 @@ use crate::error::FinishError;
 use crate::ir::shape::Variants;
 use crate::ir::{Program, RegCounts};
 use crate::{
-    allocate, clauses, delay, dual, edges, eliminate, hardware, hazards, live, machine, occupancy, priority, skips, spill,
-    waits,
+    allocate, clauses, delay, dual, edges, eliminate, hardware, hazards, live, machine, occupancy, priority,
+    skips, spill, waits,
 };
 use unwedge_isa::amdgcn::Gpu;
 

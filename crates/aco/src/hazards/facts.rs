@@ -64,7 +64,11 @@ impl InstFacts {
                 || inst.variant().mod_set >> Mod::Dpp8 as u8 & 1 != 0,
             gds: inst.mods.has(Mod::Gds) || row.traits.has(Trait::GdsAlways),
             address_list: inst.written().any(|(_, operand)| matches!(operand, Operand::List(_))),
-            own_wait: inst.mods.get(if gpu.generation() < Gfx::Gfx12 { Mod::WaitVdst } else { Mod::WaitVaVdst }) as u8,
+            own_wait: inst.mods.get(if gpu.generation() < Gfx::Gfx12 {
+                Mod::WaitVdst
+            } else {
+                Mod::WaitVaVdst
+            }) as u8,
             reads_exec: false,
         };
         let reads_mask = row.traits.has(Trait::ReadsMask);

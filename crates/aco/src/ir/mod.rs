@@ -15,5 +15,7 @@ pub use class::{Bank, RegClass};
 pub use entities::{Block, Construct, Inst, Temp};
 pub use inst::{InstData, Memory, NewInst, Op, Payload, Pseudo};
 pub use operand::{Definition, Operand, Source};
-pub use program::{BlockData, ConstructData, ConstructKind, Jump, Program, Progress, RegCounts, Role, ScratchArgs};
+pub use program::{
+    BlockData, ConstructData, ConstructKind, Jump, Program, Progress, RegCounts, Role, ScratchArgs,
+};
 pub use reg::{PhysReg, RegRun};
