@@ -280,7 +280,7 @@ impl Selector<'_> {
         Some(if self.gfx >= Gfx::Gfx11 {
             Export::of(target, [low, high, None, None])
         } else {
-            let enabled = i32::from(low.is_some()) * 3 | i32::from(high.is_some()) * 12;
+            let enabled = (i32::from(low.is_some()) * 3) | (i32::from(high.is_some()) * 12);
             Export { target, values: [low, high, None, None], enabled, compressed: true }
         })
     }
