@@ -320,7 +320,7 @@ fn programs_write_the_same_capture() {
 fn the_count_of_a_draw() {
     let folder = Folder::new("draws");
     let mut tried = 0;
-    let size = |path: &std::path::PathBuf| path.metadata().map_or(u64::MAX, |meta| meta.len());
+    let size = |path: &PathBuf| path.metadata().map_or(u64::MAX, |meta| meta.len());
     let mut files = data::files("adreno/graphics/captures", ".rd.gz");
     files.sort_by_key(size);
     if std::env::var_os("UNWEDGE_ALL").is_some() {
