@@ -61,11 +61,14 @@ enum Fill {
     Small,
 }
 
+/// The bytes of each buffer.
+type BufferContents = BTreeMap<BindingPoint, Vec<u8>>;
+
 /// What one shader is given.
 struct Case {
     shader: Shader,
     inputs: Vec<InvocationInput>,
-    buffers: BTreeMap<BindingPoint, Vec<u8>>,
+    buffers: BufferContents,
     push: Vec<u8>,
     /// By location: words of all elements.
     vertices: BTreeMap<u32, Vec<u32>>,
@@ -263,7 +266,7 @@ impl Case {
     }
 
     /// What the interpreter leaves.
-    fn interpret(&self) -> Result<(Vec<InvocationOutput>, BTreeMap<BindingPoint, Vec<u8>>), String> {
+    fn interpret(&self) -> Result<(Vec<InvocationOutput>, BufferContents), String> {
         let mut bindings = Bindings { push: self.push.clone(), ..Bindings::default() };
         let places: Vec<(BindingPoint, usize)> = self
             .buffers
@@ -458,8 +461,11 @@ fn ring() -> [u32; 4] {
     [base, rest, RING_BYTES as u32, 2 << 21 | 20 << 12 | 2 << 28 | 4 | 5 << 3 | 6 << 6 | 7 << 9]
 }
 
-/// The last values of an export to each target, and the lanes that gave them.
-fn exports(messages: &[WaveMessage]) -> BTreeMap<u8, (u64, [Option<Vec<u32>>; 4])> {
+/// Values of an export by component and lane, and the lanes that gave them.
+type Exported = (u64, [Option<Vec<u32>>; 4]);
+
+/// The last export to each target.
+fn exports(messages: &[WaveMessage]) -> BTreeMap<u8, Exported> {
     let mut found = BTreeMap::new();
     for message in messages {
         if let MessageKind::Export { target, values, .. } = &message.kind {
@@ -489,7 +495,7 @@ pub fn build(shader: &Shader, options: &Options) -> Result<Compiled, Problem> {
 pub struct Expectation {
     case: Case,
     outputs: Vec<InvocationOutput>,
-    buffers: BTreeMap<BindingPoint, Vec<u8>>,
+    buffers: BufferContents,
     inexact: bool,
 }
 
