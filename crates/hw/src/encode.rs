@@ -18,7 +18,7 @@ pub struct SelectedField<'d> {
 }
 
 impl Gpu<'_> {
-    /// The way back from [`packet_name`](Gpu::packet_name): the first opcode with a name.
+    /// The way back from `packet_name`: the first opcode with a name.
     pub fn packet_opcode(self, name: &str) -> Option<u8> {
         (0..=0x7f).find(|&opcode| self.packet_name(opcode) == Some(name))
     }
