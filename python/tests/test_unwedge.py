@@ -49,7 +49,7 @@ class Dumps(unittest.TestCase):
         self.assertEqual(self.dump.register(name), value)
 
     def test_a_dump_is_decoded_once_for_its_registers(self):
-        dump, decoded = unwedge.open(self.dump_bytes), []
+        dump, decoded = unwedge.open(DEMO), []
         events = dump.events
         dump.events = lambda: decoded.append(1) or events()
         for _ in range(3):
