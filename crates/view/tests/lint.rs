@@ -210,6 +210,25 @@ fn a_copy_of_what_nothing_has_written() {
     assert_eq!(unwritten([fill(), flush(), copy(0)].concat()), []);
 }
 
+/// What the CPU wrote near zeros tells that it wrote them, too, but not where another buffer begins.
+#[test]
+fn contents_of_the_buffer_before_say_nothing_of_zeros() {
+    let stream = copy(0);
+    let unwritten = |buffers: &[(u64, &[u32])]| -> Vec<Option<u64>> {
+        let mut builder = CaptureBuilder::new(630, "test").section(RdSectionKind::Cmd, b"test");
+        for (iova, words) in buffers {
+            builder = builder.buffer(*iova, words);
+        }
+        let bytes = builder.buffer(STREAM, &stream).submit(STREAM, stream.len() as u32).bytes();
+        let report = lint(&bytes[..], &LintOptions::new(1 << 20), &Db::builtin(), 1 << 30).0;
+        let found = report.findings.iter().filter(|f| f.rule.row().id == "unwritten-read");
+        found.map(|f| f.args.number("address")).collect()
+    };
+    let before = DATA - 0x1000;
+    assert_eq!(unwritten(&[(before, &[7; 1024]), (DATA, &[0; 1024])]), [Some(DATA)]);
+    assert_eq!(unwritten(&[(before, &[[7; 1024], [0; 1024]].concat())]), []);
+}
+
 /// RB_CCU_CNTL moves the CCU, so that its lines must have been written back and work must be done.
 #[test]
 fn a_ccu_in_use_must_not_be_moved() {

@@ -229,6 +229,11 @@ impl AddressSpace {
         self.caches.iter().for_each(|caches| caches.cpu_writes(first, bytes, all));
     }
 
+    /// A buffer is mapped at these addresses.
+    pub(crate) fn map_origins(&self, first: u64, size: u64) {
+        self.caches.iter().for_each(|caches| caches.map_origins(first, size));
+    }
+
     /// What was written at these addresses is gone.
     pub(crate) fn forget_origins(&self, first: u64, size: u64) {
         self.caches.iter().for_each(|caches| caches.forget_origins(first, size));

@@ -599,6 +599,13 @@ impl Caches {
         }
     }
 
+    /// A buffer is mapped.
+    pub(crate) fn map_origins(&self, first: u64, size: u64) {
+        if let Some(audit) = &mut self.state().audit {
+            audit.origins.map(first, size);
+        }
+    }
+
     /// What was at these addresses is gone.
     pub(crate) fn forget_origins(&self, first: u64, size: u64) {
         if let Some(audit) = &mut self.state().audit {

@@ -82,6 +82,8 @@ impl OriginPage {
 #[derive(Debug, Default)]
 pub(super) struct Origins {
     pages: BTreeMap<u64, Box<OriginPage>>,
+    /// First and last address of each buffer: what the CPU wrote into one says nothing of the zeros of its neighbour.
+    buffers: BTreeMap<u64, u64>,
     /// Packets that wrote; their numbers begin with 1.
     writers: Vec<CachedPacket>,
     /// Lines that the packet in work has read without a writer.
@@ -123,9 +125,18 @@ impl Origins {
         }
     }
 
+    /// A buffer is mapped.
+    pub(super) fn map(&mut self, first: u64, size: u64) {
+        self.buffers.insert(first, first.saturating_add(size.saturating_sub(1)));
+    }
+
     /// What was at these addresses is gone.
     pub(super) fn forget(&mut self, first: u64, size: u64) {
         let last = first.saturating_add(size.saturating_sub(1));
+        let gone: Vec<u64> = self.buffers.range(first..=last).map(|(first, _)| *first).collect();
+        for first in gone {
+            self.buffers.remove(&first);
+        }
         let pages: Vec<u64> = self.pages.range(first / PAGE..=last / PAGE).map(|(page, _)| *page).collect();
         for page in pages {
             let begin = page * PAGE;
@@ -193,10 +204,24 @@ impl Origins {
         self.keep((packet, by_event), run, &is_gmem);
     }
 
-    /// Whether the CPU has written something in a line or near it.
+    /// Whether the CPU has written something in a line or near it, in the same buffer.
     fn is_near_cpu(&self, line: u64) -> bool {
-        let near = line.saturating_sub(NEAR)..line.saturating_add(LINE + NEAR);
+        let (first, last) = self.buffer(line);
+        let begin = line.saturating_sub(NEAR).max(first / LINE * LINE);
+        let near = begin..=line.saturating_add(NEAR).min(last);
         near.step_by(LINE as usize).any(|line| self.cpu(line) != 0)
+    }
+
+    /// First and last address of the buffer that a line is in, or of the gap between buffers.
+    fn buffer(&self, line: u64) -> (u64, u64) {
+        let end = line.saturating_add(LINE - 1);
+        match self.buffers.range(..=end).next_back() {
+            Some((first, last)) if *last >= line => (*first, *last),
+            before => {
+                let next = self.buffers.range(end..).next().map_or(u64::MAX, |(first, _)| first - 1);
+                (before.map_or(0, |(_, last)| last + 1), next)
+            }
+        }
     }
 
     /// Keeps a run of lines.
@@ -296,6 +321,29 @@ mod tests {
         origins.read(CacheUnit::Uche, 0x2_0000, 1);
         origins.end_packet(packet(24), true, |_| false);
         assert_eq!(origins.take_reads().len(), 1);
+    }
+
+    #[test]
+    fn what_the_cpu_wrote_in_a_buffer_says_nothing_of_the_next() {
+        let mut origins = Origins::default();
+        origins.map(0x1_0000, 0x1000);
+        origins.map(0x1_1000, 0x1000);
+        origins.cpu_writes(0x1_0fc0, 1);
+        let mut unwritten = |lines: &[u64]| -> Vec<u64> {
+            lines.iter().for_each(|line| origins.read(CacheUnit::Uche, *line, u64::MAX));
+            origins.end_packet(packet(16), false, |_| false);
+            origins.take_reads().iter().flat_map(|read| &read.ranges).map(|range| range.first).collect()
+        };
+        assert_eq!(unwritten(&[0x1_0f00, 0x1_0f80]), []);
+        assert_eq!(unwritten(&[0x1_0f80, 0x1_1000]), [0x1_1000]);
+        // What is of no buffer lies between buffers.
+        assert_eq!(unwritten(&[0x1_2000, 0xffc0]), [0xffc0, 0x1_2000]);
+        origins.forget(0x1_0000, 0x2000);
+        origins.map(0x1_0000, 0x2000);
+        origins.cpu_writes(0x1_0fc0, 1);
+        origins.read(CacheUnit::Uche, 0x1_1000, 1);
+        origins.end_packet(packet(16), false, |_| false);
+        assert!(origins.take_reads().is_empty());
     }
 
     #[test]
