@@ -2,8 +2,9 @@
 //!
 //! Of a line that is cut short, or in a form that is almost a known one, rather too much is taken for a name than too little.
 
-use super::names::{PrivateKind, Pseudonyms};
+use super::names::{PrivateKind, Pseudonyms, is_apart};
 use crate::intel::text::{IntelLines, trim};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Where a name is in a line: after `before`, up to the first of `ends`, or the end of the line.
@@ -162,9 +163,9 @@ fn rewrite(text: &[u8], log: bool, names: &mut Pseudonyms, out: &mut Vec<u8>) {
 pub(super) fn learn_lines(text: &[u8], log: bool, names: &mut Pseudonyms) {
     for line in IntelLines::new(text) {
         // The user in a path is known, too, where the path is part of a name.
-        let mut of_tokens = Vec::new();
+        let mut of_tokens = FoundNames::default();
         tokens(line.text, log, &mut of_tokens);
-        for (kind, range) in named(line.text, log).into_iter().chain(of_tokens) {
+        for (kind, range) in named(line.text, log).names.into_iter().chain(of_tokens.names) {
             if let Some(name) = line.text.get(range) {
                 names.learn(kind, name);
             }
@@ -186,9 +187,9 @@ fn rewrite_line(line: &[u8], log: bool, names: &mut Pseudonyms, out: &mut Vec<u8
     let mut found = named(line, log);
     tokens(line, log, &mut found);
     words(line, names, &mut found);
-    found.sort_by_key(|(_, range)| range.start);
+    found.names.sort_by_key(|(_, range)| range.start);
     let mut at = 0;
-    for (kind, range) in found {
+    for (kind, range) in found.names {
         let Some(name) = line.get(range.clone()) else { continue };
         out.extend_from_slice(line.get(at..range.start).unwrap_or_default());
         out.extend_from_slice(names.of(kind, name).as_bytes());
@@ -197,24 +198,37 @@ fn rewrite_line(line: &[u8], log: bool, names: &mut Pseudonyms, out: &mut Vec<u8
     out.extend_from_slice(line.get(at..).unwrap_or_default());
 }
 
-/// Adds a name. Of overlapping ones the first that was found counts.
-fn add(found: &mut Vec<(PrivateKind, Range<usize>)>, kind: PrivateKind, range: Range<usize>) {
-    if found.iter().all(|(_, other)| range.end <= other.start || other.end <= range.start) {
-        found.push((kind, range));
+/// Names in a line.
+#[derive(Default)]
+struct FoundNames {
+    /// In the order in which they were found.
+    names: Vec<(PrivateKind, Range<usize>)>,
+    /// Where they start and end.
+    places: BTreeMap<usize, usize>,
+}
+
+impl FoundNames {
+    /// Adds a name. Of overlapping ones the first that was found counts.
+    fn add(&mut self, kind: PrivateKind, range: Range<usize>) {
+        let before = self.places.range(..range.end).next_back();
+        if before.is_none_or(|(_, end)| *end <= range.start) {
+            self.places.insert(range.start, range.end);
+            self.names.push((kind, range));
+        }
     }
 }
 
 /// What the message of a line names.
-fn named(line: &[u8], log: bool) -> Vec<(PrivateKind, Range<usize>)> {
-    let mut found = Vec::new();
+fn named(line: &[u8], log: bool) -> FoundNames {
+    let mut found = FoundNames::default();
     if log && let Some(range) = host(line) {
-        add(&mut found, Host, range);
+        found.add(Host, range);
     }
     if log && let Some(range) = before_pid(line) {
-        add(&mut found, Process, range);
+        found.add(Process, range);
     }
     if log && let Some(range) = task_of_memory(line) {
-        add(&mut found, Process, range);
+        found.add(Process, range);
     }
     for pattern in PATTERNS.iter().filter(|pattern| log || pattern.dumps) {
         if !pattern.line.is_empty() && find(line, pattern.line.as_bytes()).is_none() {
@@ -235,7 +249,7 @@ fn named(line: &[u8], log: bool) -> Vec<(PrivateKind, Range<usize>)> {
         let blanks = name.len() - crate::intel::text::skip_blanks(name).len();
         let name = trim(name);
         if !name.is_empty() && !NOBODY.contains(&name) {
-            add(&mut found, pattern.kind, start + blanks..start + blanks + name.len());
+            found.add(pattern.kind, start + blanks..start + blanks + name.len());
         }
     }
     found
@@ -340,7 +354,7 @@ fn task_of_memory(line: &[u8]) -> Option<Range<usize>> {
 }
 
 /// Users in paths and accounts; of a log also addresses of networks and UUIDs.
-fn tokens(line: &[u8], log: bool, found: &mut Vec<(PrivateKind, Range<usize>)>) {
+fn tokens(line: &[u8], log: bool, found: &mut FoundNames) {
     for home in HOMES {
         let mut from = 0;
         while let Some(at) = line.get(from..).and_then(|rest| find(rest, home)) {
@@ -348,7 +362,7 @@ fn tokens(line: &[u8], log: bool, found: &mut Vec<(PrivateKind, Range<usize>)>) 
             let rest = line.get(start..).unwrap_or_default();
             let len = rest.iter().take_while(|&&c| !ends_user(c)).count();
             if len > 0 {
-                add(found, User, start..start + len);
+                found.add(User, start..start + len);
             }
             from = start + len;
         }
@@ -364,7 +378,7 @@ fn tokens(line: &[u8], log: bool, found: &mut Vec<(PrivateKind, Range<usize>)>) 
         let trimmed = token.len() - token.iter().rev().take_while(|&&c| matches!(c, b':' | b'.')).count();
         let token = token.get(..trimmed).unwrap_or_default();
         if let Some(kind) = token_kind(token, log, of_gpu) {
-            add(found, kind, at..at + token.len());
+            found.add(kind, at..at + token.len());
         }
         at += len.max(1);
     }
@@ -407,20 +421,15 @@ fn token_kind(token: &[u8], log: bool, of_gpu: bool) -> Option<PrivateKind> {
 }
 
 /// Names that are known, where they are words of their own.
-fn words(line: &[u8], names: &Pseudonyms, found: &mut Vec<(PrivateKind, Range<usize>)>) {
-    let apart = |c: Option<&u8>| c.is_none_or(|&c| !c.is_ascii_alphanumeric());
+fn words(line: &[u8], names: &Pseudonyms, found: &mut FoundNames) {
     let mut at = 0;
-    while let Some(&first) = line.get(at) {
-        let rest = line.get(at..).unwrap_or_default();
+    while at < line.len() {
         let mut len = 1;
-        if apart(at.checked_sub(1).and_then(|before| line.get(before)))
-            && let Some((kind, word)) = names
-                .words(first)
-                .iter()
-                .find(|(_, word)| rest.starts_with(word) && apart(rest.get(word.len())))
+        if is_apart(at.checked_sub(1).and_then(|before| line.get(before)))
+            && let Some((kind, length)) = names.word_at(line.get(at..).unwrap_or_default())
         {
-            len = word.len();
-            add(found, *kind, at..at + len);
+            len = length;
+            found.add(kind, at..at + len);
         }
         at += len;
     }
@@ -559,6 +568,20 @@ mod tests {
         ] {
             assert_eq!(log(line), line);
         }
+    }
+
+    /// A log of many names that begin alike, and a line of many accounts: time that grows with the square would be minutes.
+    #[test]
+    fn hostile_logs_take_time_by_their_size() {
+        let mut text: String = (0..4000).map(|n| format!("Comm: aaaa{n} Not tainted\n")).collect();
+        text.push_str(&"aaaa aaa-a ".repeat(100_000));
+        text.push('\n');
+        text.push_str(&"a@b /home/c ".repeat(100_000));
+        let start = std::time::Instant::now();
+        let out = log(&text);
+        assert_eq!(out.matches("account-1 /home/user-1 ").count(), 100_000);
+        assert!(out.starts_with("Comm: process-1 Not tainted\nComm: process-2 "), "{}", &out[..100]);
+        assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
     }
 
     #[test]

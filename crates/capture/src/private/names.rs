@@ -77,9 +77,8 @@ pub struct Pseudonym<'p> {
 pub struct Pseudonyms {
     by_text: BTreeMap<(PrivateKind, Vec<u8>), (usize, u64)>,
     counts: BTreeMap<PrivateKind, usize>,
-    /// Words that are replaced wherever they are a word of their own: by their first byte, the longest first.
-    words: BTreeMap<u8, Vec<(PrivateKind, Vec<u8>)>>,
-    word_count: usize,
+    /// Names that are replaced wherever they are a word of their own, in the order of their bytes.
+    words: Vec<(Vec<u8>, PrivateKind)>,
     fields_only: bool,
 }
 
@@ -87,6 +86,8 @@ pub struct Pseudonyms {
 const MAX_NAMES: usize = 4096;
 /// Characters of a name that is replaced everywhere. Shorter ones are words of the formats, too.
 const MIN_WORD: usize = 4;
+/// Bytes of one; nor is the name of a file longer. What takes long to compare is replaced in its field only.
+const MAX_WORD: usize = 255;
 /// Bytes of the name that the kernel keeps of a program.
 const COMM: usize = 15;
 
@@ -137,15 +138,11 @@ impl Pseudonyms {
     }
 
     fn add_word(&mut self, kind: PrivateKind, text: &[u8]) {
-        let Some(&first) = text.first().filter(|_| text.len() >= MIN_WORD && self.word_count < MAX_NAMES)
-        else {
+        if !(MIN_WORD..=MAX_WORD).contains(&text.len()) || self.words.len() >= MAX_NAMES {
             return;
-        };
-        let entry = (kind, text.to_vec());
-        let words = self.words.entry(first).or_default();
-        if !words.contains(&entry) {
-            words.insert(words.partition_point(|(_, word)| word.len() >= text.len()), entry);
-            self.word_count += 1;
+        }
+        if let Err(at) = self.words.binary_search_by(|(word, _)| word.as_slice().cmp(text)) {
+            self.words.insert(at, (text.to_vec(), kind));
         }
     }
 
@@ -155,11 +152,35 @@ impl Pseudonyms {
         self.fields_only = only;
     }
 
-    /// Names that begin with a byte and are replaced wherever they are a word of their own, the longest first.
-    pub(super) fn words(&self, first: u8) -> &[(PrivateKind, Vec<u8>)] {
-        match self.words.get(&first) {
-            Some(words) if !self.fields_only => words,
-            _ => &[],
+    /// The longest name that a text begins with and that ends there as a word, with its length. The time that takes does not depend on
+    /// how many names there are.
+    pub(super) fn word_at(&self, text: &[u8]) -> Option<(PrivateKind, usize)> {
+        let mut longest = None;
+        // Those that have the first `depth` bytes of the text. One that has no more of them is the first.
+        let (mut alike, mut depth) = (self.words.as_slice(), 0);
+        if self.fields_only {
+            return None;
+        }
+        loop {
+            if let Some(((word, kind), longer)) =
+                alike.split_first().filter(|((word, _), _)| word.len() == depth)
+            {
+                if is_apart(text.get(depth)) {
+                    longest = Some((*kind, word.len()));
+                }
+                alike = longer;
+            }
+            let (Some(&next), Some((first, _)), Some((last, _))) =
+                (text.get(depth), alike.first(), alike.last())
+            else {
+                return longest;
+            };
+            if first[depth] != next || last[depth] != next {
+                let begin = alike.partition_point(|(word, _)| word[depth] < next);
+                let count = alike[begin..].partition_point(|(word, _)| word[depth] == next);
+                alike = &alike[begin..begin + count];
+            }
+            depth += 1;
         }
     }
 
@@ -172,6 +193,11 @@ impl Pseudonyms {
             times,
         })
     }
+}
+
+/// Whether a word ends before a byte, or begins after it.
+pub(super) fn is_apart(byte: Option<&u8>) -> bool {
+    byte.is_none_or(|byte| !byte.is_ascii_alphanumeric())
 }
 
 #[cfg(test)]
@@ -193,8 +219,38 @@ mod tests {
     fn the_program_of_a_command_line_is_a_word() {
         let mut names = Pseudonyms::default();
         names.of(PrivateKind::Command, b"/usr/bin/long-program-name --level 3");
-        let words: Vec<&[u8]> = names.words(b'l').iter().map(|(_, word)| word.as_slice()).collect();
-        assert_eq!(words, [&b"long-program-name"[..], b"long-program-na"]);
+        let words: Vec<&[u8]> = names.words.iter().map(|(word, _)| word.as_slice()).collect();
+        assert_eq!(words, [&b"long-program-na"[..], b"long-program-name"]);
+    }
+
+    #[test]
+    fn the_longest_name_that_ends_as_a_word() {
+        let mut names = Pseudonyms::default();
+        for name in ["game", "game server", "gamer", "gate", "zebra", &"long".repeat(64)] {
+            names.learn(PrivateKind::Process, name.as_bytes());
+        }
+        names.learn(PrivateKind::User, b"gate");
+        for (text, length) in [
+            ("game", Some(4)),
+            ("game.", Some(4)),
+            ("game server: 1", Some(11)),
+            ("game servers", Some(4)),
+            ("gamer", Some(5)),
+            ("gamers", None),
+            ("gam", None),
+            ("gate 1", Some(4)),
+            ("zebra", Some(5)),
+            ("", None),
+            ("a", None),
+            (&"long".repeat(64), None),
+        ] {
+            let expected = length.map(|length| (PrivateKind::Process, length));
+            assert_eq!(names.word_at(text.as_bytes()), expected, "{text}");
+        }
+        // As a device is named after a user.
+        assert_eq!(names.word_at(b"Gate's"), Some((PrivateKind::User, 4)));
+        names.in_fields_only(true);
+        assert_eq!(names.word_at(b"game"), None);
     }
 
     #[test]
