@@ -6,16 +6,10 @@ use program::{has_lines, unwedge_in};
 use std::fs;
 use std::path::Path;
 use unwedge::capture::rd::{MemoryRange, RdSectionKind, RdWriter};
-use unwedge_testkit::pm4::{indirect_buffer, pkt4, pkt7};
-
-const CP_NOP: u32 = 0x10;
-const CP_LOAD_STATE6_GEOM: u32 = 0x32;
-const CP_LOAD_STATE6_FRAG: u32 = 0x34;
-const CP_EXEC_CS: u32 = 0x33;
-const CP_DRAW_INDIRECT_MULTI: u32 = 0x2a;
-const CP_DRAW_INDX_OFFSET: u32 = 0x38;
-const CP_MEM_WRITE: u32 = 0x3d;
-const CP_INDIRECT_BUFFER_CHAIN: u32 = 0x57;
+use unwedge_testkit::pm4::{
+    CP_DRAW_INDIRECT_MULTI, CP_DRAW_INDX_OFFSET, CP_EXEC_CS, CP_INDIRECT_BUFFER_CHAIN, CP_LOAD_STATE6_FRAG,
+    CP_LOAD_STATE6_GEOM, CP_MEM_WRITE, CP_NOP, indirect_buffer, pkt4, pkt7,
+};
 
 const RULE: &str = "############################################################\n";
 

@@ -185,10 +185,8 @@ fn dumps_and_captures(schemas: &mut Schemas) {
         schemas.run("query", &["query", "--format", "ndjson", "-"], &capture);
     }
     // The CP reads what it wrote without waiting for the write.
-    const CP_MEM_WRITE: u32 = 0x3d;
-    const CP_MEM_TO_MEM: u32 = 0x73;
-    let write = pm4::pkt7(CP_MEM_WRITE, &[0x3000_0000, 0, 7]);
-    let stream = [write, pm4::pkt7(CP_MEM_TO_MEM, &[0, 0x3000_0040, 0, 0x3000_0000, 0])].concat();
+    let write = pm4::pkt7(pm4::CP_MEM_WRITE, &[0x3000_0000, 0, 7]);
+    let stream = [write, pm4::pkt7(pm4::CP_MEM_TO_MEM, &[0, 0x3000_0040, 0, 0x3000_0000, 0])].concat();
     let capture = CaptureBuilder::new(630, "synthetic\0").buffer(0x3000_0000, &[0; 64]);
     let capture = capture.buffer(0x2000_0000, &stream).submit(0x2000_0000, stream.len() as u32).bytes();
     let (_, linted, err) = outcome(&["lint", "--all", "--json", "-"], &capture);

@@ -12,7 +12,8 @@ use unwedge_postmortem::{
 use unwedge_testkit::devcore::DevcoreBuilder;
 use unwedge_testkit::mutate::mutate;
 use unwedge_testkit::pm4::{
-    CP_INDIRECT_BUFFER_PFE, CP_NOP, CP_WAIT_FOR_IDLE, CP_WAIT_REG_MEM, indirect_buffer, pkt3, pkt4, pkt7,
+    CP_INDIRECT_BUFFER_PFE, CP_NOP, CP_SET_MARKER, CP_WAIT_FOR_IDLE, CP_WAIT_REG_MEM, indirect_buffer, pkt3,
+    pkt4, pkt7,
 };
 
 #[test]

@@ -10,11 +10,9 @@ use unwedge_hw::Db;
 use unwedge_postmortem::{AdviceId, Arg, Args, FindingKind, GpuIdentity, Rule, Subject, Trust, explain_msm};
 use unwedge_testkit::devcore::{DevcoreBuilder, MsmEra};
 use unwedge_testkit::pm4::{
-    CP_DRAW_INDX_OFFSET, CP_NOP, CP_WAIT_FOR_IDLE, CP_WAIT_REG_MEM, indirect_buffer, pkt0, pkt3, pkt4, pkt7,
+    CP_BLIT, CP_DRAW_INDX_OFFSET, CP_EXEC_CS, CP_NOP, CP_WAIT_FOR_IDLE, CP_WAIT_REG_MEM, indirect_buffer,
+    pkt0, pkt3, pkt4, pkt7,
 };
-
-const CP_BLIT: u32 = 0x2c;
-const CP_EXEC_CS: u32 = 0x33;
 
 const AHB: u32 = 1 << 0;
 const VBIF: u32 = 1 << 4;

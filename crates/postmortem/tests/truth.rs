@@ -23,11 +23,12 @@ use unwedge_testkit::intel::{
     EngineState, MI_BATCH_BUFFER_END, TestDevice, batch_buffer_start, primitive, semaphore_wait, store_data,
     stream,
 };
-use unwedge_testkit::pm4::{CP_EVENT_WRITE, CP_NOP, CP_WAIT_FOR_IDLE, indirect_buffer, pkt3, pkt4, pkt7};
+use unwedge_testkit::pm4::{
+    CP_EVENT_WRITE, CP_INDIRECT_BUFFER_CHAIN, CP_MEM_WRITE, CP_NOP, CP_WAIT_FOR_IDLE, indirect_buffer, pkt3,
+    pkt4, pkt7,
+};
 use unwedge_testkit::{i915, xe};
 
-const CP_INDIRECT_BUFFER_CHAIN: u32 = 0x57;
-const CP_MEM_WRITE: u32 = 0x3d;
 const BATCH: u64 = 0x1_0010_0000;
 const ENGINE_RING: u64 = 0x10_0000;
 const AMD_IB: u64 = 0x8001_0010_0000;

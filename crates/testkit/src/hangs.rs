@@ -11,7 +11,8 @@ use crate::intel::{
 };
 use crate::intel_states::{self, TestStage, WorkStates};
 use crate::pm4::{
-    CP_DRAW_INDX_OFFSET, CP_NOP, CP_WAIT_FOR_IDLE, CP_WAIT_REG_MEM, indirect_buffer, pkt3, pkt4, pkt7,
+    CP_DRAW_INDX_OFFSET, CP_EVENT_WRITE, CP_EXEC_CS, CP_INDIRECT_BUFFER_CHAIN, CP_MEM_WRITE, CP_NOP,
+    CP_WAIT_FOR_IDLE, CP_WAIT_REG_MEM, indirect_buffer, pkt3, pkt4, pkt7,
 };
 use crate::{i915, xe};
 use unwedge_base::Generation;
@@ -69,10 +70,6 @@ pub fn hangs(run: HangRun) -> Vec<HangDump> {
 // ---- Adreno ----
 
 const ADRENO_RING: u64 = 0x0001_0000_0000_1000;
-const CHAIN: u32 = 0x57;
-const CP_MEM_WRITE: u32 = 0x3d;
-const CP_EVENT_WRITE: u32 = 0x46;
-const CP_EXEC_CS: u32 = 0x33;
 const CACHE_FLUSH_TS: u32 = 4;
 /// The CP is busy, nothing else is.
 const ONLY_CP: u32 = 1 << 23 | 1 << 2;
@@ -245,7 +242,7 @@ fn adreno_hangs(run: HangRun) -> Vec<(&'static str, Vec<u8>)> {
                 .set("CP_ROQ_AVAIL_IB1", 1 << 16)
                 .text(),
         ),
-        ("a chain that leads back", jump(pkt7(CHAIN, &back))),
+        ("a chain that leads back", jump(pkt7(CP_INDIRECT_BUFFER_CHAIN, &back))),
         ("a buffer that calls itself", jump(indirect_buffer(run.ib, 6))),
         ("stuck shaders", adreno_idle(run, 1 << 18 | 1 << 21).text()),
         ("memory that does not answer", adreno_idle(run, 1 << 17 | 1 << 4).text()),

@@ -8,18 +8,36 @@
 pub const CP_NOP: u32 = 0x10;
 /// `CP_WAIT_FOR_IDLE`
 pub const CP_WAIT_FOR_IDLE: u32 = 0x26;
-/// `CP_WAIT_REG_MEM`
-pub const CP_WAIT_REG_MEM: u32 = 0x3c;
-/// `CP_INDIRECT_BUFFER`
-pub const CP_INDIRECT_BUFFER: u32 = 0x3f;
-/// `CP_INDIRECT_BUFFER_PFE` of a3xx and a4xx has the number of `CP_INDIRECT_BUFFER`.
-pub const CP_INDIRECT_BUFFER_PFE: u32 = 0x3f;
+/// `CP_DRAW_INDIRECT_MULTI`
+pub const CP_DRAW_INDIRECT_MULTI: u32 = 0x2a;
+/// `CP_BLIT`
+pub const CP_BLIT: u32 = 0x2c;
+/// `CP_LOAD_STATE6_GEOM`
+pub const CP_LOAD_STATE6_GEOM: u32 = 0x32;
+/// `CP_EXEC_CS`
+pub const CP_EXEC_CS: u32 = 0x33;
+/// `CP_LOAD_STATE6_FRAG`
+pub const CP_LOAD_STATE6_FRAG: u32 = 0x34;
 /// `CP_INDIRECT_BUFFER_PFD` of a2xx and a3xx.
 pub const CP_INDIRECT_BUFFER_PFD: u32 = 0x37;
 /// `CP_DRAW_INDX_OFFSET`
 pub const CP_DRAW_INDX_OFFSET: u32 = 0x38;
+/// `CP_WAIT_REG_MEM`
+pub const CP_WAIT_REG_MEM: u32 = 0x3c;
+/// `CP_MEM_WRITE`
+pub const CP_MEM_WRITE: u32 = 0x3d;
+/// `CP_INDIRECT_BUFFER`
+pub const CP_INDIRECT_BUFFER: u32 = 0x3f;
+/// `CP_INDIRECT_BUFFER_PFE` of a3xx and a4xx has the number of `CP_INDIRECT_BUFFER`.
+pub const CP_INDIRECT_BUFFER_PFE: u32 = 0x3f;
 /// `CP_EVENT_WRITE`
 pub const CP_EVENT_WRITE: u32 = 0x46;
+/// `CP_INDIRECT_BUFFER_CHAIN`
+pub const CP_INDIRECT_BUFFER_CHAIN: u32 = 0x57;
+/// `CP_SET_MARKER`
+pub const CP_SET_MARKER: u32 = 0x65;
+/// `CP_MEM_TO_MEM`
+pub const CP_MEM_TO_MEM: u32 = 0x73;
 
 /// The bit that makes the number of ones in value and bit odd.
 pub fn odd_parity(value: u32) -> u32 {

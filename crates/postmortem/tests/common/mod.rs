@@ -7,13 +7,14 @@ use unwedge_capture::msm::Devcore;
 use unwedge_hw::Db;
 use unwedge_postmortem::{AdviceId, Fact, Finding, FindingKind, Report, Rule, explain_msm};
 use unwedge_testkit::devcore::DevcoreBuilder;
-use unwedge_testkit::pm4::{CP_DRAW_INDX_OFFSET, CP_NOP, CP_WAIT_REG_MEM, indirect_buffer, pkt7};
+use unwedge_testkit::pm4::{
+    CP_DRAW_INDX_OFFSET, CP_NOP, CP_SET_MARKER, CP_WAIT_REG_MEM, indirect_buffer, pkt7,
+};
 
 pub const RING: u64 = 0x0001_0000_0000_1000;
 pub const IB1: u64 = 0x1_0000_0000;
 pub const IB2: u64 = 0x1_0000_2000;
 pub const FENCE: u64 = 0x1_0000_4000;
-pub const CP_SET_MARKER: u32 = 0x65;
 
 pub fn explain(builder: DevcoreBuilder) -> Report {
     let text = builder.text();
