@@ -1,8 +1,10 @@
 //! The options of `unwedge aco`.
 
 use crate::{AmdTarget, ShaderInput};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
+use std::str::FromStr;
 use unwedge_view::aco::TargetFormat;
 
 /// `aco`
@@ -45,8 +47,8 @@ pub struct AcoCompile {
     /// Leave out phases, by ACO's names: novn (value numbering), noopt (combining), nosched (scheduling); separated by commas
     #[arg(long, value_name = "LIST", default_value = "", hide_default_value = true)]
     pub aco_debug: String,
-    /// Formats in which a fragment shader exports colours, from the first attachment on: 32_abgr (the default), 32_r, 32_gr, 32_ar, fp16_abgr, unorm16_abgr, snorm16_abgr, uint16_abgr, sint16_abgr, zero
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    /// Formats in which a fragment shader exports colours, from the first attachment on, separated by commas; 32_abgr without
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = target_formats())]
     pub color_formats: Vec<TargetFormat>,
     /// Vertex shaders of gfx10 run on the stage VS, not as primitive shaders
     #[arg(long)]
@@ -66,6 +68,11 @@ pub struct AcoCompile {
     /// Write here instead of to standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+fn target_formats() -> impl TypedValueParser<Value = TargetFormat> {
+    let names = TargetFormat::NAMES.map(|(_, name)| name);
+    PossibleValuesParser::new(names).try_map(|name| TargetFormat::from_str(&name))
 }
 
 /// What `aco compile` makes.

@@ -46,22 +46,16 @@ Adreno replays, and a candidate has to have the verdict of the capture itself: t
 /// `edit`
 #[derive(Args, Debug)]
 #[command(group(ArgGroup::new("instrument").required(true).multiple(true)))]
+#[command(group(ArgGroup::new("stomped")))]
 pub struct Edit {
     /// The capture; it is read twice, so that `-` is held in memory
     pub file: PathBuf,
     /// Fill these registers with ones: FIRST..LAST or FIRST,LAST, as TU_DEBUG_STALE_REGS_RANGE
-    #[arg(long, value_name = "RANGE", value_parser = registers, group = "instrument")]
+    #[arg(long, value_name = "RANGE", value_parser = registers, groups = ["instrument", "stomped"])]
     pub stomp: Option<RangeInclusive<u32>>,
-    /// Where: at the start of command buffers, before render passes
-    #[arg(
-        long,
-        value_name = "POINTS",
-        value_enum,
-        value_delimiter = ',',
-        default_value = "cmdbuf",
-        requires = "stomp"
-    )]
-    pub stomp_at: Vec<StompAt>,
+    /// Where.
+    #[command(flatten)]
+    pub points: StompPoints,
     /// Fill all registers but these
     #[arg(long, requires = "stomp")]
     pub inverse: bool,
@@ -112,19 +106,36 @@ pub enum BreadcrumbMode {
 impl Edit {
     /// Which registers are stomped, and where.
     pub fn stomping(&self) -> Option<Stomp> {
-        Some(stomping(self.stomp.clone()?, self.inverse, &self.stomp_at))
+        Some(self.points.stomping(self.stomp.clone()?, self.inverse))
     }
 }
 
 impl Bisect {
     /// The registers that are searched, and where they are stomped.
     pub fn stomping(&self) -> Option<Stomp> {
-        Some(stomping(self.regs.clone()?, false, &self.stomp_at))
+        Some(self.points.stomping(self.regs.clone()?, false))
     }
 }
 
-fn stomping(range: RangeInclusive<u32>, inverse: bool, points: &[StompAt]) -> Stomp {
-    Stomp { range, inverse, points: points.iter().map(|&at| at.into()).collect(), first: None }
+/// Where registers are stomped; the options that stomp are in the group `stomped`.
+#[derive(Args, Debug)]
+pub struct StompPoints {
+    /// Where registers are stomped: at the start of command buffers, before render passes
+    #[arg(
+        long,
+        value_name = "POINTS",
+        value_enum,
+        value_delimiter = ',',
+        default_value = "cmdbuf",
+        requires = "stomped"
+    )]
+    pub stomp_at: Vec<StompAt>,
+}
+
+impl StompPoints {
+    fn stomping(&self, range: RangeInclusive<u32>, inverse: bool) -> Stomp {
+        Stomp { range, inverse, points: self.stomp_at.iter().map(|&at| at.into()).collect(), first: None }
+    }
 }
 
 /// Where registers are stomped, by Turnip's names.
@@ -157,6 +168,7 @@ pub struct ShaderFileAt {
 /// `bisect`
 #[derive(Args, Debug)]
 #[command(group(ArgGroup::new("subject").required(true)))]
+#[command(group(ArgGroup::new("stomped")))]
 pub struct Bisect {
     /// The capture
     pub file: PathBuf,
@@ -167,34 +179,35 @@ pub struct Bisect {
     #[arg(long, group = "subject")]
     pub packets: bool,
     /// Search the register among those of a range that are stomped: FIRST..LAST
-    #[arg(long, value_name = "RANGE", value_parser = registers, group = "subject")]
+    #[arg(long, value_name = "RANGE", value_parser = registers, groups = ["subject", "stomped"])]
     pub regs: Option<RangeInclusive<u32>>,
-    /// Where registers are stomped
-    #[arg(
-        long,
-        value_name = "POINTS",
-        value_enum,
-        value_delimiter = ',',
-        default_value = "cmdbuf",
-        requires = "regs"
-    )]
-    pub stomp_at: Vec<StompAt>,
+    /// Where they are stomped.
+    #[command(flatten)]
+    pub points: StompPoints,
     /// Search the instruction of the shaders whose addresses a file has, one a line
     #[arg(long, value_name = "FILE", group = "subject")]
     pub shaders: Option<PathBuf>,
     /// Keep a record in this file, and go on where it ends
     #[arg(long, value_name = "FILE")]
     pub state: Option<PathBuf>,
-    /// Where trials are replayed without a command
+    /// How a trial is judged.
+    #[command(flatten)]
+    pub trials: Trials,
+}
+
+/// How edited captures are judged.
+#[derive(Args, Debug)]
+pub struct Trials {
+    /// Where edited captures are replayed without a command
     #[arg(long, value_enum, default_value = "sim")]
     pub device: TrialDevice,
     /// Steps that a submit may take on the virtual Adreno
     #[arg(long, value_name = "N", default_value = "1048576", value_parser = value_parser!(u64).range(1..))]
     pub max_steps: u64,
-    /// Kill a command that runs longer; the trial is bad then
+    /// Kill a command that runs longer: `bisect` takes its capture for bad, `reduce` for one without the fault
     #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = value_parser!(u64).range(1..=86_400))]
     pub timeout: u64,
-    /// The command that says whether a trial is good, with its arguments
+    /// The command that judges an edited capture, with its arguments
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
@@ -211,24 +224,15 @@ pub enum TrialDevice {
 pub struct Reduce {
     /// The capture
     pub file: PathBuf,
-    /// Where candidates are replayed without a command
-    #[arg(long, value_enum, default_value = "sim")]
-    pub device: TrialDevice,
-    /// Steps that a submit may take on the virtual Adreno
-    #[arg(long, value_name = "N", default_value = "1048576", value_parser = value_parser!(u64).range(1..))]
-    pub max_steps: u64,
     /// Stop after this many candidates
     #[arg(long, value_name = "COUNT", default_value = "1000000")]
     pub tries: usize,
-    /// Kill a command that runs longer; the candidate does not show the fault then
-    #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = value_parser!(u64).range(1..=86_400))]
-    pub timeout: u64,
+    /// How a candidate is judged.
+    #[command(flatten)]
+    pub trials: Trials,
     /// Where it goes; each better candidate is written at once.
     #[command(flatten)]
     pub to: RdTo,
-    /// The command that says whether a candidate shows the fault, with its arguments
-    #[arg(last = true, value_name = "COMMAND")]
-    pub command: Vec<OsString>,
 }
 
 /// `0xc00..0xbe01`, or `0xc00,0xbe01` as Turnip has it: both ends included.
@@ -275,6 +279,18 @@ mod tests {
         assert_eq!(registers("0x8810"), Ok(0x8810..=0x8810));
         for text in ["", "..", "0xbe01..0xc00", "RB", "1..x", "0x100000000"] {
             assert!(registers(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn points_need_registers_to_stomp() {
+        let parse = |line: &str| crate::parse(line.split(' ').map(OsString::from));
+        for line in ["edit --stomp 0x8810", "bisect --regs 0x8810"] {
+            assert!(parse(&format!("unwedge {line} --stomp-at renderpass a.rd")).is_ok(), "{line}");
+        }
+        for line in ["edit --flush-all", "bisect --draws"] {
+            assert!(parse(&format!("unwedge {line} a.rd")).is_ok(), "{line}");
+            assert!(parse(&format!("unwedge {line} --stomp-at renderpass a.rd")).is_err(), "{line}");
         }
     }
 

@@ -387,8 +387,12 @@ pub enum Command {
 /// Wrong usage; also help and the version, which are printed like errors, but on standard output.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let mut command = groups::command();
-    let mut matches = command.try_get_matches_from_mut(join_words(args))?;
-    Cli::from_arg_matches_mut(&mut matches).map_err(|e| e.format(&mut command))
+    let matches = command.try_get_matches_from_mut(join_words(args))?;
+    let mut cli = Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command))?;
+    if let (Command::Replay(replay), Some((_, of_replay))) = (&mut cli.command, matches.subcommand()) {
+        replay.note_sources(of_replay);
+    }
+    Ok(cli)
 }
 
 /// `schema`

@@ -1,6 +1,7 @@
 //! The options of `unwedge replay`.
 
-use clap::{ArgGroup, Args, ValueEnum, value_parser};
+use clap::parser::ValueSource;
+use clap::{ArgGroup, ArgMatches, Args, ValueEnum, value_parser};
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -133,6 +134,9 @@ pub struct Replay {
     /// Send breadcrumbs as Turnip does, and stop at the breakpoint; a capture without breadcrumbs gets them
     #[arg(long, value_name = "IP:PORT,break=N:HITS", env = BREADCRUMBS, hide_env_values = true, value_parser = BreadcrumbTarget::parse)]
     pub breadcrumbs: Option<BreadcrumbTarget>,
+    /// The variable asks for breadcrumbs, not the option.
+    #[arg(skip)]
+    of_environment: bool,
     /// At the breakpoint start this program with the breadcrumb, and go on if it ends with status 0; without, a line of standard input that
     /// is `y` goes on, and `q` ends the replay
     #[arg(long, value_name = "PROGRAM", requires = "breadcrumbs")]
@@ -165,6 +169,11 @@ pub enum DeviceArg {
 }
 
 impl Replay {
+    /// Notes what the command line says of options that may also be variables; `matches` are those of `replay`.
+    pub(super) fn note_sources(&mut self, matches: &ArgMatches) {
+        self.of_environment = matches.value_source("breadcrumbs") == Some(ValueSource::EnvVariable);
+    }
+
     /// An option that only the virtual Adreno knows.
     pub fn only_virtual(&self) -> Option<&'static str> {
         let given = [
@@ -183,7 +192,7 @@ impl Replay {
             (self.caches, "--caches"),
             (self.check_lrz, "--check-lrz"),
             // A variable of the environment may be for other programs.
-            (self.breadcrumbs.is_some() && self.breadcrumbs != of_environment(), "--breadcrumbs"),
+            (self.breadcrumbs.is_some() && !self.of_environment, "--breadcrumbs"),
             (self.devcoredump.is_some(), "--devcoredump"),
             (self.hangrd.is_some(), "--hangrd"),
         ];
@@ -210,11 +219,6 @@ impl From<StepArg> for StepUnit {
             StepArg::Dispatch => StepUnit::Dispatch,
         }
     }
-}
-
-/// Breadcrumbs that the environment asks for.
-fn of_environment() -> Option<BreadcrumbTarget> {
-    BreadcrumbTarget::parse(&std::env::var(BREADCRUMBS).ok()?).ok()
 }
 
 /// Reads the number of a submit.

@@ -110,17 +110,17 @@ fn judge(
     db: &Db,
     global: &Global,
 ) -> Result<Judge, Failure> {
-    if !args.command.is_empty() {
-        let limit = Duration::from_secs(args.timeout);
-        return Ok(Judge::Command(TrialCommand::new(&args.command, "trial.rd", limit)?));
+    if !args.trials.command.is_empty() {
+        let limit = Duration::from_secs(args.trials.timeout);
+        return Ok(Judge::Command(TrialCommand::new(&args.trials.command, "trial.rd", limit)?));
     }
-    let signature = hang_signature(capture.open()?, args.max_steps, db, global.max_size);
+    let signature = hang_signature(capture.open()?, args.trials.max_steps, db, global.max_size);
     if signature.is_none() && !by_registers {
         let message =
             "the virtual Adreno replays the capture without a hang or fault; name a command after `--`";
         return Err(Failure::Unusable(format!("{}: {message}", args.file.display())));
     }
-    Ok(Judge::Sim { steps: args.max_steps, signature })
+    Ok(Judge::Sim { steps: args.trials.max_steps, signature })
 }
 
 /// Makes a trial and has it judged.

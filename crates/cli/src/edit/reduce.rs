@@ -24,11 +24,15 @@ pub fn run(args: &Reduce, global: &Global) -> Result<Outcome, Failure> {
     let name = args.file.display().to_string();
     let file = CaptureFile::new(&args.file, global.max_size)?;
     let capture = held(file.open()?, &args.file, global.max_size)?;
-    let command = match args.command.is_empty() {
+    let command = match args.trials.command.is_empty() {
         true => None,
-        false => Some(TrialCommand::new(&args.command, "candidate.rd", Duration::from_secs(args.timeout))?),
+        false => Some(TrialCommand::new(
+            &args.trials.command,
+            "candidate.rd",
+            Duration::from_secs(args.trials.timeout),
+        )?),
     };
-    let verdict = |bytes: &[u8]| hang_signature(bytes, args.max_steps, &db, global.max_size);
+    let verdict = |bytes: &[u8]| hang_signature(bytes, args.trials.max_steps, &db, global.max_size);
     let wanted = if command.is_none() { verdict(&capture) } else { None };
     if let (None, None) = (&command, &wanted) {
         let message =
