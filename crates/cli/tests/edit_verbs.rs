@@ -72,8 +72,11 @@ fn draws_are_left_out_and_flushed_around() {
     let flushed = unwedge(&["decode", "flushed.rd.gz"], &folder);
     assert!(String::from_utf8_lossy(&flushed.stdout).contains("CP_WAIT_MEM_WRITES"));
     // A draw that the capture does not have is reported.
-    let output = unwedge(&["edit", "--crash-at", "100000", "in.rd", "-o", "none.rd"], &folder);
-    assert_eq!(output.status.code(), Some(3), "{}", text(&output));
+    for option in ["--crash-at", "--nop"] {
+        let output = unwedge(&["edit", option, "100000", "in.rd", "-o", "none.rd"], &folder);
+        assert_eq!(output.status.code(), Some(3), "{}", text(&output));
+        assert!(text(&output).contains(option), "{}", text(&output));
+    }
     for wrong in [
         &["edit", "in.rd", "-o", "x.rd"][..],
         &["edit", "--stomp", "5..2", "in.rd"],

@@ -47,6 +47,9 @@ pub fn missing(options: &Instrumentation, editor: &Instrumenter<'_>) -> Vec<Diag
     if let Some(work) = options.crash_at.filter(|work| *work >= works) {
         lose(format!("--crash-at {work}: the capture has {there}"));
     }
+    if options.nop.as_ref().is_some_and(|nop| !(0..works).any(|work| nop.contain(work))) {
+        lose(format!("--nop: the capture has {there}, and none of these"));
+    }
     for dump in options.dumps.iter().filter(|dump| dump.work >= works) {
         lose(format!("--dump-after {}: the capture has {there}", dump.work));
     }
