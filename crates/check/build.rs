@@ -1,9 +1,13 @@
 //! Compiles the rules of `data/intel/eu` into the table the library includes.
 
+#[path = "build_support/table_text.rs"]
+mod table_text;
+
 use std::error::Error;
 use std::fmt::Write;
 use std::path::Path;
 use std::{env, fs};
+use table_text::{camel, lines};
 
 type Failure = Box<dyn Error>;
 
@@ -11,6 +15,7 @@ fn main() -> Result<(), Failure> {
     let data = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("data");
     let folder = env::var("OUT_DIR")?;
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=build_support");
     let path = data.join("intel/eu/rules.txt");
     println!("cargo::rerun-if-changed={}", path.display());
     let mut out = String::new();
@@ -19,20 +24,10 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Lines without comments.
-fn lines(source: &str) -> impl Iterator<Item = &str> {
-    source.lines().map(|line| line.split('#').next().unwrap_or_default().trim_end()).filter(|l| !l.is_empty())
-}
-
-/// `snake_case` or `kebab-case` as the name of a variant.
-fn camel(name: &str) -> String {
-    name.split(['_', '-']).map(|part| part[..1].to_uppercase() + &part[1..]).collect()
-}
-
 /// Rules of the EU: `rule NAME LEVEL GENERATIONS [low-power]`, then what is wrong and what helps.
 fn eu_rules(source: &str, out: &mut String) -> Result<(), Failure> {
     let mut rows: Vec<(Vec<&str>, &str, &str)> = Vec::new();
-    for line in lines(source) {
+    for (_, line) in lines(source) {
         if let Some(head) = line.strip_prefix("rule ") {
             rows.push((head.split_whitespace().collect(), "", ""));
             continue;

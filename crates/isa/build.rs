@@ -19,6 +19,8 @@ mod ir3;
 #[allow(dead_code, unused_imports, reason = "what only users of a table need")]
 #[path = "src/table/mod.rs"]
 mod table;
+#[path = "build_support/table_text.rs"]
+mod table_text;
 
 use std::error::Error;
 use std::path::Path;

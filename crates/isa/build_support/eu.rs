@@ -1,6 +1,7 @@
 //! Compiles `data/intel/eu` into the tables of `eu`.
 
 use super::eu_key;
+use crate::table_text::camel;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt::Write as _;
@@ -149,12 +150,6 @@ fn fields(source: &str, gens: &Generations, text: &mut String) -> Result<(), Fai
     writeln!(text, "/// The ranges of fields after the first: (lowest bit, width).")?;
     writeln!(text, "pub static FIELD_PARTS: &[(u8, u8)] = &{further:?};")?;
     Ok(())
-}
-
-/// `not` → `Not`.
-fn camel(name: &str) -> String {
-    let mut chars = name.chars();
-    chars.next().map(|c| c.to_ascii_uppercase()).into_iter().chain(chars).collect()
 }
 
 fn opcodes(source: &str, gens: &Generations, text: &mut String) -> Result<(), Failure> {

@@ -1,7 +1,8 @@
 //! Compiles `cost.txt`: latencies, resources, and how often blocks are executed.
 
-use super::read::{gens, lines};
+use super::read::gens;
 use crate::amdgcn_facts::model::{Columns, Counter, Event, Resource, Unit};
+use crate::table_text::lines;
 use std::error::Error;
 use std::fmt::Write as _;
 

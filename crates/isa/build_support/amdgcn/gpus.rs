@@ -1,5 +1,6 @@
 //! Makes the list of GPUs of `amd.devices`, the chips that `unwedge_hw` knows, under the names that LLVM has for them.
 
+use crate::table_text::lines;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt::Write as _;
@@ -13,7 +14,7 @@ pub fn compile(files: &[PathBuf]) -> Result<String, Box<dyn Error>> {
     for path in files {
         println!("cargo::rerun-if-changed={}", path.display());
         let source = fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
-        for (line, text) in super::read::lines(&source) {
+        for (line, text) in lines(&source) {
             let (name, version) = device(text).ok_or_else(|| format!("{}:{line}: {text}", path.display()))?;
             gpus.entry(version).or_default().push(name.to_lowercase());
         }

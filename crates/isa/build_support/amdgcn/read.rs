@@ -5,6 +5,7 @@ use crate::amdgcn_facts::model::{
     AccessWord, AtomicOp, COLUMNS, Class, Columns, Encoding, EncodingLayout, FIELDS, Field, FieldBits,
     Format, GENS, Gfx, Need, REAL_TRUE16, Relation, Role, Trait, Type, Unit, generations,
 };
+use crate::table_text::lines;
 
 /// A source, one line of which is wrong.
 #[derive(Debug, thiserror::Error)]
@@ -79,14 +80,6 @@ impl SourceRow {
     pub fn has(&self, flag: &str, generation: Gfx) -> bool {
         self.flags.iter().any(|(name, of)| name == flag && of.contains(&generation))
     }
-}
-
-pub fn lines(source: &str) -> impl Iterator<Item = (usize, &str)> {
-    source
-        .lines()
-        .enumerate()
-        .map(|(n, line)| (n + 1, line.split('#').next().unwrap_or_default().trim_end()))
-        .filter(|(_, line)| !line.trim().is_empty())
 }
 
 /// `6`, `8-906`, `6-7,10-`.

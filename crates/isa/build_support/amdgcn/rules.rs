@@ -1,5 +1,6 @@
 //! Compiles `check/rules.txt`: waits, hazards and what else is wrong in code.
 
+use crate::table_text::{camel, lines};
 use std::error::Error;
 use std::fmt::Write as _;
 
@@ -10,19 +11,9 @@ struct RuleRow {
     said: Vec<(String, String)>,
 }
 
-/// Lines without comments.
-fn lines(source: &str) -> impl Iterator<Item = &str> {
-    source.lines().map(|line| line.split('#').next().unwrap_or_default().trim_end()).filter(|l| !l.is_empty())
-}
-
-/// `snake_case` as the name of a variant.
-fn camel(name: &str) -> String {
-    name.split('_').map(|part| part[..1].to_uppercase() + &part[1..]).collect()
-}
-
 fn rows(source: &str) -> Result<Vec<RuleRow>, Failure> {
     let mut rows: Vec<RuleRow> = Vec::new();
-    for line in lines(source) {
+    for (_, line) in lines(source) {
         if let Some(head) = line.strip_prefix("rule ") {
             rows.push(RuleRow {
                 head: head.split_whitespace().map(str::to_owned).collect(),

@@ -1,7 +1,8 @@
 //! Compiles `waits.txt`: which counters instructions wait for, and what counts in them.
 
-use super::read::{SourceRow, gens, lines};
+use super::read::{SourceRow, gens};
 use crate::amdgcn_facts::model::{Columns, Counter, Event, GENS, Gfx, Role};
+use crate::table_text::lines;
 use std::error::Error;
 use std::fmt::Write as _;
 

@@ -1,0 +1,1 @@
+../../isa/build_support/table_text.rs
