@@ -2,6 +2,7 @@
 //!
 //! For tests only. Everything is made in code, from nothing but its arguments: the same call gives the same bytes.
 
+pub mod aco_data;
 pub mod amber;
 pub mod amdgpu;
 pub mod bundle;

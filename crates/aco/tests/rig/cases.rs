@@ -8,7 +8,7 @@ use unwedge_aco::machine::{MachineBlock, MachineInst, MachineProgram};
 use unwedge_isa::amdgcn::model::Class;
 use unwedge_isa::amdgcn::text::{SymbolValue, Symbols, parse_line};
 use unwedge_isa::amdgcn::{Gpu, Inst, Operand, codec};
-use unwedge_testkit::data;
+use unwedge_testkit::{aco_data, data};
 
 /// A case: what a phase takes, and what it makes of that.
 pub struct Case {
@@ -80,23 +80,6 @@ impl Symbols for BlockLabels {
     }
 }
 
-/// The GPU of a generation as cases name it.
-fn gpu(name: &str, wave: u64) -> Gpu {
-    let chip = match name {
-        "gfx6" => "gfx600",
-        "gfx7" => "gfx700",
-        "gfx8" => "gfx803",
-        "gfx9" => "gfx900",
-        "gfx10" => "gfx1010",
-        "gfx10_3" => "gfx1030",
-        "gfx11" => "gfx1100",
-        "gfx11_5" => "gfx1150",
-        "gfx12" => "gfx1200",
-        other => other,
-    };
-    Gpu::new(chip).expect("a GPU").with_wave64(wave == 64)
-}
-
 /// The cases of a pass, from all files; none if the data is not there.
 pub fn cases(pass: &str) -> Vec<Case> {
     let mut found = Vec::new();
@@ -129,7 +112,7 @@ fn numbers(value: &Value) -> Vec<usize> {
 }
 
 fn case(value: &Value) -> Case {
-    let gpu = gpu(&text(&value["gfx"]), value["wave"].as_u64().unwrap_or(64));
+    let gpu = aco_data::gpu(&text(&value["gfx"]), value["wave"].as_u64().unwrap_or(64));
     let blocks = |name: &str| list(&value[name]).iter().map(|block| read_block(block, &gpu)).collect();
     Case {
         id: text(&value["id"]),

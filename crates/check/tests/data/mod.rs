@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 use unwedge_check::amdgcn::EntryPreset;
 use unwedge_isa::amdgcn::{Gpu, codec, text};
+pub use unwedge_testkit::aco_data::gpu;
 use unwedge_testkit::data::{files, read_text};
 pub use unwedge_testkit::pack::bytes;
 
@@ -14,24 +15,6 @@ pub fn packed(name: &str, part: &str) -> Vec<(String, String)> {
     let named = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
     paths.retain(|path| named(path).contains(part) && !named(path).ends_with(".tar.gz"));
     paths.into_iter().map(|path| (named(&path), read_text(&path))).collect()
-}
-
-/// The GPU of a generation as the data name it.
-pub fn gpu(generation: &str, wave: u64) -> Gpu {
-    let name = match generation {
-        "gfx6" => "gfx600",
-        "gfx7" => "gfx700",
-        "gfx8" => "gfx803",
-        "gfx9" => "gfx900",
-        "gfx10" => "gfx1010",
-        "gfx10_3" => "gfx1030",
-        "gfx11" => "gfx1100",
-        "gfx11_5" => "gfx1150",
-        "gfx12" => "gfx1200",
-        other => other,
-    };
-    let features = if wave == 64 { "+wavefrontsize64" } else { "" };
-    Gpu::new(name).unwrap().with_features(features).unwrap()
 }
 
 /// One program of `aco_binaries`.
