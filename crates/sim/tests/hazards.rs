@@ -24,7 +24,7 @@ const STATIC: [&str; 10] = [
 /// Rules that are faults of their own.
 const FAULTS: [&str; 2] = ["wait", "unwritten"];
 /// Rules of one source that another contradicts: not certain enough to be reported.
-const DISPUTED: [&str; 12] = [
+const DISPUTED: [&str; 18] = [
     "unwritten_part",
     "flat_wait",
     "setreg_other",
@@ -35,6 +35,12 @@ const DISPUTED: [&str; 12] = [
     "valu_carry_sgpr",
     "memory_sgpr",
     "half_wait",
+    "valu_sgpr_mask",
+    "lds_barrier",
+    "dpp_old_vgpr",
+    "vmem_rewritten_sgpr",
+    "valu_rewritten_sgpr",
+    "mfma_last_state",
     "long_clause",
     "export_priority",
 ];

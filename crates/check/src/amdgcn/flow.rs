@@ -14,7 +14,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use unwedge_isa::amdgcn::Opcode;
 use unwedge_isa::amdgcn::model::{Field, Role};
-use unwedge_isa::amdgcn::waits::{COUNTED, Counter, VA_VDST};
+use unwedge_isa::amdgcn::waits::{COUNTED, Counter, Event, VA_VDST};
 use unwedge_isa::amdgcn::{Gfx, Gpu, Reg};
 
 /// Times a block is looked at before its state is condensed each time, and at all.
@@ -103,6 +103,17 @@ struct FlowAnalysis<'a> {
     partial: bool,
     /// Waits that are taken to stand before operations.
     cures: BTreeMap<u32, WaitValues>,
+}
+
+/// The latest LDS access that is pending where other waves are let go on.
+fn before_barrier(op: &ProgramOp, state: &FlowState) -> Option<PendingEvent> {
+    const SIGNALS: [Opcode; 3] =
+        [Opcode::s_barrier, Opcode::s_barrier_signal, Opcode::s_barrier_signal_isfirst];
+    if !SIGNALS.contains(&op.opcode) {
+        return None;
+    }
+    let of_lds = |p: &&PendingEvent| COUNTED[usize::from(p.kind)].event == Event::Lds;
+    state.waits.all.iter().filter(of_lds).min_by_key(|p| p.age).copied()
 }
 
 /// Times a program is followed again, until each wait that is told missing is missing with the others in place.
@@ -289,6 +300,11 @@ impl FlowAnalysis<'_> {
                 let need = Some(WaitNeed { counter: self.waits.name(Counter::Local as usize), value: 0 });
                 findings.push(CheckFinding { need, ..self.finding(Rule::SmemStoreLoad, op.at, Some(&p), 0) });
                 state.waits.forget(|p| p.extra & SMEM_STORE != 0);
+            }
+            if let Some(p) = before_barrier(op, state) {
+                let slot = COUNTED[usize::from(p.kind)].counter as usize;
+                let need = Some(WaitNeed { counter: self.waits.name(slot), value: p.age });
+                findings.push(CheckFinding { need, ..self.finding(Rule::LdsBarrier, op.at, Some(&p), 0) });
             }
             if let Some(needs) = self.waits.needs(&state.waits, op, regs, no_lane) {
                 let mut wait = [NO; SLOTS];

@@ -16,6 +16,7 @@ use super::op::{ProgramOp, TouchedRegs, UnitClass, flag};
 use super::program::CheckedProgram;
 use super::state::{EMPTY, EVERY, PendingEvent, PendingList, RegSet};
 use super::waits::{WaitValues, add_regs};
+use std::collections::BTreeMap;
 use unwedge_isa::amdgcn::Opcode;
 use unwedge_isa::amdgcn::model::Role;
 use unwedge_isa::amdgcn::waits::Counter;
@@ -202,6 +203,8 @@ pub(super) struct Hazards {
     has_div_fmas: bool,
     /// Whether the rules of CDNA about vector and accumulation registers hold.
     cdna: bool,
+    /// What matrix instructions of CDNA write, by the number of the instruction.
+    results: BTreeMap<u32, RegSet>,
     /// Scalar registers that instructions read which count wait states since the vector ALU wrote them.
     late_sgprs: RegSet,
     pub has_exec_writes: bool,
@@ -223,10 +226,14 @@ impl Hazards {
             has_dpp: open,
             has_div_fmas: open,
             cdna: gpu.has_agprs(),
+            results: BTreeMap::new(),
             late_sgprs: if open { EVERY } else { EMPTY },
             has_exec_writes: false,
         };
-        for op in &program.ops {
+        for (number, op) in (0..).zip(&program.ops) {
+            if op.mfma.is_some() {
+                has.results.insert(number, set_of(program.regs(op), true, |r| r.writes));
+            }
             has.has_dpp |= op.has(flag::DPP);
             has.has_div_fmas |= op.has(flag::DIV_FMAS);
             let late = op.is_vmem()

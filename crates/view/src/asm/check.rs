@@ -178,7 +178,9 @@ fn write_finding(
         (Some(need), _) => writeln!(out, "  = help: insert {}", wait(need, &code.gpu))?,
         (None, 0) if info.cure.is_empty() => {}
         (None, 0) => writeln!(out, "  = help: {}", info.cure)?,
-        (None, n) => writeln!(out, "  = help: {} ({n} of {} missing)", info.cure, f.rule.info().distance)?,
+        // Distances after matrix instructions depend on these.
+        (None, n) if info.distance == 0 => writeln!(out, "  = help: {} ({n} missing)", info.cure)?,
+        (None, n) => writeln!(out, "  = help: {} ({n} of {} missing)", info.cure, info.distance)?,
     }
     if f.path.len() > 1 {
         let path: Vec<String> = f.path.iter().map(|at| place(code, *at)).collect();

@@ -154,7 +154,14 @@ impl Hazards {
     ) -> Option<(Rule, u8)> {
         let hit = |of: &dyn Fn(&TouchedRegs) -> bool| hits(p, regs, of);
         let states = |rule: Rule| rule.info().distance_in(self.generation, p.extra);
-        let found = |rule: Rule| Some((rule, states(rule))).filter(|(_, states)| *states > 0);
+        let last = Rule::MfmaLastState.info();
+        let found = |rule: Rule| match states(rule) {
+            0 => None,
+            most if last.holds(self.generation) && most == last.distance && p.age + 1 == most => {
+                Some((last.rule, most))
+            }
+            states => Some((rule, states)),
+        };
         let by = |rules: [Rule; 3]| rules[first as usize];
         if let Some(second) = op.mfma {
             if hit(&|r| r.reads && !is_addend(second, r)) {
@@ -163,7 +170,8 @@ impl Hazards {
             if !hit(&|r| is_addend(second, r)) {
                 return None;
             }
-            let same = set_of(regs, true, |r| is_addend(second, r)) == p.regs;
+            let addend = set_of(regs, true, |r| is_addend(second, r));
+            let same = self.results.get(&p.op) == Some(&addend);
             return match (first, second.kind) {
                 // Four passes are those of v_mfma_f64_4x4x4.
                 (MfmaKind::Dgemm, MfmaKind::Dgemm) if same && (p.extra, second.passes) != (1, 1) => None,

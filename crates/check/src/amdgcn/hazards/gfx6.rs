@@ -112,6 +112,7 @@ impl Hazards {
         let reads = || regs.iter().any(|r| r.reads && r.is_vgpr() == p.vector && touches(&p.regs, *r));
         let still = |r: &TouchedRegs| still_holds(list, p, r);
         let reads_sgpr = || regs.iter().any(|r| r.reads && !r.is_vgpr() && still(r));
+        let reads_once = || regs.iter().any(|r| r.reads && !r.is_vgpr() && touches(&p.regs, *r));
         let writes = || regs.iter().any(|r| r.writes && r.is_vgpr() == p.vector && touches(&p.regs, *r));
         let is = |kind: HazardKind| p.kind == kind as u8;
         let when = |condition: bool, rule: Rule| condition.then_some(rule);
@@ -120,7 +121,8 @@ impl Hazards {
                 return when(self.generation == Gfx::Gfx6 && reads_sgpr(), Rule::SmrdReadValuSgpr);
             }
             if op.is_vmem() || op.is_flat_like() {
-                return when(reads_sgpr(), Rule::VmemReadValuSgpr);
+                let rewritten = || when(reads_once(), Rule::VmemRewrittenSgpr);
+                return when(reads_sgpr(), Rule::VmemReadValuSgpr).or_else(rewritten);
             }
             if op.has(flag::READLANE | flag::WRITELANE) {
                 let lane = regs.iter().any(|r| {
@@ -136,8 +138,17 @@ impl Hazards {
                     Field::Src2 => !op.has(flag::MASK_READ),
                     _ => false,
                 };
-                let read = regs.iter().any(|r| r.reads && !r.is_vgpr() && value(r) && still(r));
-                return when(read, Rule::ValuSgprValu);
+                let read = |of: &dyn Fn(&TouchedRegs) -> bool| {
+                    regs.iter().any(|r| r.reads && !r.is_vgpr() && of(r) && still(r))
+                };
+                if read(&value) {
+                    return Some(Rule::ValuSgprValu);
+                }
+                let mask = |r: &TouchedRegs| !covers(*r, Reg::EXEC) && !value(r);
+                if op.has(flag::MASK_READ) && read(&mask) {
+                    return Some(Rule::ValuSgprMask);
+                }
+                return when(reads_once(), Rule::ValuRewrittenSgpr);
             }
             return None;
         }
@@ -151,7 +162,11 @@ impl Hazards {
         }
         if is(HazardKind::ValuVgpr) {
             let fetched = |r: &TouchedRegs| r.field == Field::Src0 && r.is_vgpr() && touches(&p.regs, *r);
-            return when(op.has(flag::DPP) && regs.iter().any(fetched), Rule::DppReadVgpr);
+            let other = |r: &TouchedRegs| r.is_vgpr() && touches(&p.regs, *r);
+            return match op.has(flag::DPP) {
+                true if regs.iter().any(fetched) => Some(Rule::DppReadVgpr),
+                dpp => when(dpp && regs.iter().any(other), Rule::DppOldVgpr),
+            };
         }
         if is(HazardKind::ValuExec) {
             if op.has(flag::DPP) {
