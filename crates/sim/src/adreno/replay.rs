@@ -193,7 +193,16 @@ impl<'d> Replay<'d> {
     /// that, or everything.
     fn load_into(&mut self, around: u64, buffer: &Buffer, loading: Loading) {
         let Some(words) = &buffer.contents else { return };
-        let around = self.snapshots.get(&around).filter(|_| loading == Loading::Delta);
+        let around = self.snapshots.get(&around);
+        if around.is_some_and(|around| around.contents.is_none()) {
+            // Zeros at the end of what is loaded are not stored; around them nothing is known, and stays so.
+            let memory = &mut self.machine.space.memory;
+            memory.unmap(buffer.iova, buffer.size);
+            if memory.map_zero_filled(buffer.iova, buffer.size, Vec::new()).is_err() {
+                return;
+            }
+        }
+        let around = around.filter(|_| loading == Loading::Delta);
         let before = around.and_then(|around| snapshot_words(around, buffer));
         store_changes(&mut self.machine, buffer, before, words);
         if before.is_none() {
@@ -248,6 +257,7 @@ impl<'d> Replay<'d> {
             None => self.machine.space.memory.map_unknown(buffer.iova, buffer.size),
         };
         if mapped.is_ok() {
+            self.machine.space.map_origins(buffer.iova, buffer.size);
             self.snapshots.insert(buffer.iova, buffer.clone());
         }
     }
@@ -438,6 +448,50 @@ fn store_changes(machine: &mut AdrenoMachine<'_>, buffer: &Buffer, before: Optio
                 machine.space.cpu_writes(buffer.iova + 4 * at as u64, &word.to_le_bytes(), old.is_some());
                 machine.space.memory.store(buffer.iova + 4 * at as u64, 4, word.into());
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use unwedge_base::ChipId;
+    use unwedge_hw::Db;
+
+    fn memory(buffers: &[(u64, u64, Option<&[u32]>)]) -> Memory {
+        let mut memory = Memory::default();
+        for &(iova, size, words) in buffers {
+            memory.add(Buffer { iova, size, contents: words.map(<[u32]>::to_vec), name: String::new() });
+        }
+        memory
+    }
+
+    /// What lies in a buffer without contents is known to its end, zeros too, and nothing beside it is.
+    #[test]
+    fn overlays_of_buffers_without_contents() {
+        let db = Db::builtin();
+        for loading in [Loading::Delta, Loading::Snapshot] {
+            let gpu = db.identify(630, ChipId(0)).expect("a630");
+            let machine = AdrenoMachine::new(&db, gpu).expect("a6xx");
+            let mut replay = Replay::new(machine, loading);
+            let huge = 1 << 40;
+            replay.load(&memory(&[(0x1_0000, huge, None)]));
+            let known = |replay: &Replay<'_>, iova| replay.machine.space.memory.load(iova, 4).known();
+            for word in [7, 9] {
+                replay.overlay(&memory(&[(0x1_2000, 0x2000, Some(&[1, word]))]));
+                let at = [0x1_1ffc, 0x1_2004, 0x1_2008, 0x1_3ffc, 0x1_4000].map(|iova| known(&replay, iova));
+                assert_eq!(at, [None, Some(word.into()), Some(0), Some(0), None], "{loading:?}");
+            }
+            let [change] = &replay.changes()[..] else { panic!("{:?}", replay.changes()) };
+            assert_eq!((change.iova, change.first), (0x1_0000, 0x1_2000), "{change:?}");
+            assert!(change.last < 0x1_3000, "{change:?}");
+            // Neither size nor zeros are stored.
+            replay.overlay(&memory(&[(0x2_0000, huge / 2, Some(&[]))]));
+            assert_eq!(known(&replay, huge / 4), Some(0));
+            assert_eq!(known(&replay, huge / 2 + 0x2_0000), None);
+            // Contents of the whole end that.
+            replay.load(&memory(&[(0x1_0000, huge, Some(&[5]))]));
+            assert_eq!([0x1_0000, 0x1_2004].map(|iova| known(&replay, iova)), [Some(5), Some(0)]);
         }
     }
 }
