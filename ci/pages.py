@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """Checks pages of `unwedge … --html` with headless Chromium.
 
-    ci/pages.py [--shots FOLDER] PAGE…
+    ci/pages.py [--shots FOLDER] PAGE…     pictures of pages are as high as the page, at most 8,000 pixels
 
 Each page is loaded at 360 and 1,600 pixels of width, light and dark. The script reports text in the console, requests, pages that are
-wider than the window, and serious or critical findings of axe-core. The exit status is 1 if it reports any.
+wider than the window, ids that come twice, and serious or critical findings of axe-core. The exit status is 1 if it reports any.
+
+axe-core takes seconds for a thousand elements and grows faster than their number. Of rows, items and stretches of text that are equal but
+for their text, it is given the first 40 of each parent, with every fold open. The script says of how many elements it judged how many.
 
 It needs Chromium (`apt-get install chromium`), the Python package playwright, and axe-core (`npm install axe-core`; AXE names
 axe.min.js). Without them it prints that it was skipped and exits with status 0. It is not part of CI.
@@ -26,6 +29,40 @@ FLAGS = [
     "--disable-sync",
     "--no-first-run",
 ]
+
+
+# Pixels of height that a picture has at most; Chromium makes none of more than 16,384.
+SHOT = 8000
+# Takes elements away that are equal but for their text and where links lead to, after the first of a parent. Stretches of text are
+# only unwrapped, so that lines stay as long as they are. Returns how many elements there were, and how many are left.
+THIN = """(most) => {
+  const all = document.querySelectorAll("body *").length;
+  const shape = (element) => {
+    let text = element.tagName;
+    for (const { name, value } of element.attributes) text += " " + name + (name === "href" ? "" : "=" + value);
+    for (const child of element.children) text += "(" + shape(child) + ")";
+    return text;
+  };
+  for (const parent of document.querySelectorAll("pre, code, tbody, ul, ol, dl")) {
+    const seen = new Map();
+    for (const child of Array.from(parent.children)) {
+      const key = shape(child);
+      const count = (seen.get(key) || 0) + 1;
+      seen.set(key, count);
+      if (count <= most) continue;
+      if (child.matches("span")) child.replaceWith(...child.childNodes);
+      else child.remove();
+    }
+    parent.normalize();
+  }
+  return [all, document.querySelectorAll("body *").length];
+}"""
+MOST_EQUAL = 40
+TWICE = """() => {
+  const seen = new Set(), twice = new Set();
+  for (const { id } of document.querySelectorAll("[id]")) (seen.has(id) ? twice : seen).add(id);
+  return Array.from(twice);
+}"""
 
 
 def skip(why):
@@ -53,18 +90,20 @@ def main():
     if not axe.is_file():
         skip(f"axe-core is not at {axe}")
     axe = axe.read_text()
-    faults = 0
+    faults = judged = elements = 0
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=chromium, args=FLAGS)
         for page in map(Path, arguments):
             for scheme in SCHEMES:
                 for width in WIDTHS:
-                    found = look(browser, page.resolve(), scheme, width, axe, shots)
+                    found, counts = look(browser, page.resolve(), scheme, width, axe, shots)
                     faults += len(found)
+                    judged, elements = judged + counts[1], elements + counts[0]
                     for fault in found:
                         print(f"{page.name} {scheme} {width}: {fault}")
         browser.close()
     print(f"{len(arguments)} pages, {len(SCHEMES) * len(WIDTHS)} times each: {faults} faults")
+    print(f"axe-core judged {judged} of {elements} elements; the others are equal to some of those but for their text")
     sys.exit(1 if faults else 0)
 
 
@@ -90,19 +129,19 @@ def look(browser, page, scheme, width, axe, shots):
     if over > 0:
         found.append(f"{over} pixels wider than the window")
     if shots:
-        tab.screenshot(path=shots / f"{page.stem}-{scheme}-{width}.png", full_page=True)
-    # Folds are opened to be checked, but not long tables, which take minutes.
-    tab.evaluate(
-        "document.querySelectorAll('details').forEach((fold) => {"
-        " if (fold.querySelectorAll('tr').length < 200) fold.open = true; })"
-    )
+        height = min(tab.evaluate(f"{root}.scrollHeight"), SHOT)
+        area = {"x": 0, "y": 0, "width": width, "height": height}
+        tab.screenshot(path=shots / f"{page.stem}-{scheme}-{width}.png", full_page=True, clip=area)
+    found += [f"the id {name} twice" for name in tab.evaluate(TWICE)]
+    tab.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
+    counts = tab.evaluate(THIN, MOST_EQUAL)
     tab.evaluate(axe)
     for fault in tab.evaluate("axe.run()")["violations"]:
         if fault["impact"] in ("serious", "critical"):
             node = fault["nodes"][0]
             found.append(f"{fault['impact']} {fault['id']} ({len(fault['nodes'])}): {node['target']}")
     context.close()
-    return found
+    return found, counts
 
 
 main()

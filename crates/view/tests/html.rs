@@ -1,6 +1,7 @@
 //! Pages of reports: for every hang that the kit makes, and for dumps whose names and strings are hostile.
 //!
-//! `UNWEDGE_PAGES` names a folder that the pages are written to, for `ci/pages.py` and for people to look at.
+//! `UNWEDGE_PAGES` names a folder that the pages are written to, for `ci/pages.py` and for people to look at, and the dumps, for pages of other
+//! commands.
 
 use std::collections::HashSet;
 use unwedge_capture::{Dump, DumpPart};
@@ -96,6 +97,11 @@ fn every_hang_has_a_page() {
         if let Some(folder) = &folder {
             let name: String =
                 hang.name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+            let dumps = folder.join(&name);
+            std::fs::create_dir_all(&dumps).expect("a folder");
+            for (file, bytes) in &hang.files {
+                std::fs::write(dumps.join(file), bytes).expect("the dump");
+            }
             std::fs::write(folder.join(format!("kit-{name}.html")), page).expect("the page");
         }
     }

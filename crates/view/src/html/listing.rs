@@ -10,7 +10,9 @@ use std::io::{self, Write};
 pub const LISTING_BYTES: usize = 4 << 20;
 /// Lines below a heading that are not folded.
 const SHORT: usize = 24;
-/// Lines of a listing that is not folded when a page is opened.
+/// Digits of an address at the start of a line.
+const ADDRESS: usize = 8;
+/// Lines of a listing that is not folded when a page is opened, and lines in a row that are not folded.
 const FEW: usize = 300;
 
 /// A listing.
@@ -48,7 +50,14 @@ pub fn listing(page: ListingPage<'_>, out: &mut dyn Write) -> io::Result<()> {
                     let summary = format!("{} ({} lines)", plain(heading).trim(), inside.len());
                     folded(html, &summary, lines.len() <= FEW, |html| block(number, inside, html));
                 }
-                LineGroup::Short(lines) => block(number, lines, html),
+                LineGroup::Short(run) if run.len() > FEW => {
+                    let headings = || run.iter().filter(|line| is_heading(line)).map(|line| plain(line));
+                    let [first, last] =
+                        [headings().next(), headings().next_back()].map(Option::unwrap_or_default);
+                    let summary = format!("{} … {} ({} lines)", first.trim(), last.trim(), run.len());
+                    folded(html, &summary, false, |html| block(number, run, html));
+                }
+                LineGroup::Short(run) => block(number, run, html),
             }
         }
         if more > 1 {
@@ -70,12 +79,16 @@ enum LineGroup<'l, 't> {
     Short(&'l [&'t str]),
 }
 
-/// Lines by heading: one that is not indented, and those below it that are. Short ones in a row are one group.
+/// Whether a line names what is below it: it is not indented, and begins neither with an address nor with a mark.
+fn is_heading(line: &str) -> bool {
+    let line = plain(line);
+    let first = line.split([':', '\t', ' ']).next().unwrap_or_default();
+    let address = first.len() >= ADDRESS && first.bytes().all(|byte| byte.is_ascii_hexdigit());
+    line.starts_with(|first: char| !first.is_whitespace() && !['!', '*', '+'].contains(&first)) && !address
+}
+
+/// Lines by heading: it, and those below it that are none. Short ones in a row are one group.
 fn groups<'l, 't>(lines: &'l [&'t str]) -> Vec<LineGroup<'l, 't>> {
-    let is_heading = |line: &str| {
-        let line = plain(line);
-        !line.is_empty() && !line.starts_with([' ', '\t'])
-    };
     let starts: Vec<usize> = (0..lines.len()).filter(|&at| at == 0 || is_heading(lines[at])).collect();
     let mut out = Vec::new();
     let mut open = 0;
@@ -178,6 +191,25 @@ mod tests {
         let parts: String = (0..100).map(|n| format!("part {n}:\n  one\n")).collect();
         let shown = page(&parts);
         assert!(!shown.contains("<details") && shown.contains("\npart 99:\n  one\n"), "{shown}");
+    }
+
+    /// A page of thousands of lines in a row is folded where a short one is not.
+    #[test]
+    fn many_short_parts_are_folded_as_one() {
+        let parts: String = (0..200).map(|n| format!("part {n}:\n  one\n")).collect();
+        let shown = page(&parts);
+        assert!(shown.contains("<summary>part 0: … part 199: (400 lines)</summary>"), "{shown}");
+        assert_eq!(shown.matches("<details").count(), 1);
+    }
+
+    /// Dumps of memory and marked registers in a stream are not headings.
+    #[test]
+    fn addresses_and_marks_are_not_headings() {
+        let line = |n: u32| format!("!+\t00000003\n00000001000e3{n:03x}:\t0000: 70460001\n");
+        let long: String = (0..200).map(line).collect();
+        let shown = page(&format!("got cmdszdw=83\n{long}next:\n  one\n"));
+        assert!(shown.contains("<summary>got cmdszdw=83 (400 lines)</summary>"), "{shown}");
+        assert_eq!(shown.matches("<details").count(), 1);
     }
 
     #[test]

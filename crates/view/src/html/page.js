@@ -33,10 +33,12 @@
       }, 120);
     });
   }
+  // Long tables and listings would be hundreds of sheets.
+  const isLong = (fold) => fold.querySelectorAll("tr").length >= 200 || fold.textContent.split("\n").length > 1000;
   let closed = [];
   addEventListener("beforeprint", function () {
     closed = Array.from(document.querySelectorAll("details:not([open])"));
-    for (const fold of closed) if (fold.querySelectorAll("tr").length < 200) fold.open = true;
+    for (const fold of closed) if (!isLong(fold)) fold.open = true;
   });
   addEventListener("afterprint", function () {
     for (const fold of closed) fold.open = false;
