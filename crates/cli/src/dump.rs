@@ -2,6 +2,7 @@
 //! read and sniffed once. Never: what is in them.
 
 use crate::failure::{Failure, MSM};
+use crate::thin_archive;
 use std::path::{Path, PathBuf};
 use unwedge::base::Diagnostic;
 use unwedge::capture::radv::MemberKind;
@@ -222,7 +223,8 @@ pub struct Source {
 }
 
 enum SourceFrom {
-    File(InputStream),
+    /// A file, and the folder that it is in.
+    File(InputStream, Option<PathBuf>),
     Folder(PathBuf),
 }
 
@@ -236,7 +238,9 @@ impl Source {
             return Ok(Source { kind: FileKind::Folder, from: SourceFrom::Folder(file.to_owned()) });
         }
         let mut stream = InputStream::open(file)?;
-        Ok(Source { kind: kind_of(&mut stream)?, from: SourceFrom::File(stream) })
+        let kind = kind_of(&mut stream)?;
+        let folder = file.parent().filter(|_| !is_read_once(file)).map(Path::to_owned);
+        Ok(Source { kind, from: SourceFrom::File(stream, folder) })
     }
 
     /// Whether it is a capture.
@@ -250,7 +254,7 @@ impl Source {
     /// When it cannot be read or unpacked, or is larger than `limit`.
     pub fn load(self, limit: u64) -> Result<Opened, Failure> {
         match self.from {
-            SourceFrom::File(stream) if self.kind == FileKind::RdCapture => Ok(Opened::Capture(stream)),
+            SourceFrom::File(stream, _) if self.kind == FileKind::RdCapture => Ok(Opened::Capture(stream)),
             from => Source { kind: self.kind, from }.read(limit).map(Opened::Dump),
         }
     }
@@ -262,7 +266,14 @@ impl Source {
     pub fn read(self, limit: u64) -> Result<DumpFiles, Failure> {
         match self.from {
             SourceFrom::Folder(folder) => DumpFiles::open_folder(&folder, limit),
-            SourceFrom::File(stream) => Ok(DumpFiles::of_kind(Input::of_stream(stream, limit)?, self.kind)),
+            SourceFrom::File(stream, folder) => {
+                let input = Input::of_stream(stream, limit)?;
+                let input = match folder {
+                    Some(folder) => thin_archive::filled(input, &folder, limit),
+                    None => input,
+                };
+                Ok(DumpFiles::of_kind(input, self.kind))
+            }
         }
     }
 }

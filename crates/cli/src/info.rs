@@ -95,7 +95,7 @@ pub fn show(
     let contents = match &dump {
         Some(Dump::Msm(dump)) => FileContents::Msm(dump),
         Some(dump) => IntelDump::of(dump).map_or(FileContents::Other, FileContents::Intel),
-        None if objects.is_empty() => FileContents::Other,
+        None if objects.is_empty() && files.kind != FileKind::Bundle => FileContents::Other,
         None => FileContents::Objects(&objects),
     };
     let _ = if as_json {

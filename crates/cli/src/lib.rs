@@ -39,6 +39,7 @@ mod replay;
 mod schema;
 mod shader;
 mod temporary;
+mod thin_archive;
 mod trial;
 mod tui;
 #[cfg(unix)]

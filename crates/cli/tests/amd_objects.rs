@@ -2,8 +2,8 @@
 
 mod program;
 
-use program::{text, unwedge};
-use unwedge_testkit::bundle::{bundle, code_object, compressed, host};
+use program::{Folder, text, unwedge};
+use unwedge_testkit::bundle::{bundle, code_object, compressed, host, thin_archive};
 
 fn good(args: &[&str], input: &[u8]) -> Vec<u8> {
     let output = unwedge(args, input);
@@ -201,4 +201,36 @@ fn info_lists_code_objects() {
     // Something is lost, and what is there is listed.
     let (code, said) = refused(&["info", "-"], &three()[..three().len() - 4]);
     assert!(code == Some(3) && said.contains("of its"), "{said}");
+}
+
+/// A thin archive names files, which are read where they are beside it, and nowhere else.
+#[test]
+fn thin_archives_have_the_files_beside_them() {
+    let folder = Folder::of(&[
+        ("lib/one.o", code_object("gfx906")),
+        ("lib/sub/two.o", code_object("gfx90a")),
+        ("outside.o", code_object("gfx1030")),
+        ("lib/all.a", thin_archive(&["one.o", "sub/two.o"])),
+        ("lib/some.a", thin_archive(&["one.o", "gone.o", "../outside.o"])),
+        ("lib/none.a", thin_archive(&["gone.o"])),
+    ]);
+    let path = |name: &str| folder.path(name);
+    let listed = text(&good(&["info", &path("lib/all.a")], &[]));
+    assert!(listed.contains("gfx906") && listed.contains("sub/two.o"), "{listed}");
+    let listing = text(&good(&["amd", "disasm", "--gpu", "gfx90a", &path("lib/all.a")], &[]));
+    assert!(listing.contains("gfx90a") && listing.contains("s_endpgm"), "{listing}");
+    good(&["amd", "check", "--object", "0", &path("lib/all.a")], &[]);
+    let some = unwedge(&["info", &path("lib/some.a")], &[]);
+    let (listed, said) = (text(&some.stdout), text(&some.stderr));
+    assert!(listed.contains("gfx906") && !listed.contains("gfx1030"), "{listed}");
+    for name in ["gone.o", "../outside.o"] {
+        assert!(said.contains(&format!("{name}, which the thin archive names, cannot be read")), "{said}");
+    }
+    assert_eq!(some.status.code(), Some(3));
+    let none = unwedge(&["info", &path("lib/none.a")], &[]);
+    let (listed, said) = (text(&none.stdout), text(&none.stderr));
+    assert!(listed.contains("none for an AMD GPU") && said.contains("names 1, to be read"), "{listed}{said}");
+    // Of standard input nothing is beside it.
+    let (code, said) = refused(&["info", "-"], &thin_archive(&["one.o"]));
+    assert!(code == Some(3) && said.contains("a thin archive holds no files"), "{said}");
 }

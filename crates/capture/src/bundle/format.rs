@@ -73,6 +73,8 @@ pub(super) struct BundleParts {
     /// Bytes of the file that belong to it; another may follow.
     pub(super) size: usize,
     pub(super) diagnostics: Vec<Diagnostic>,
+    /// Files that a thin archive names and does not hold.
+    pub(super) elsewhere: Vec<String>,
     /// Bytes of all parts. They may not be more than the file has, so that overlapping parts do not multiply the work.
     covered: usize,
 }
@@ -263,7 +265,6 @@ impl BundleParts {
     /// Members with a header of text each; names that are long are in a table, or before the contents (BSD).
     fn archive(&mut self, file: &[u8]) -> Option<()> {
         let thin = file.starts_with(THIN_ARCHIVE);
-        let (mut named_files, mut files) = (Vec::new(), 0u64);
         let mut at = ARCHIVE.len();
         let mut long_names: &[u8] = &[];
         while at < file.len() {
@@ -305,10 +306,7 @@ impl BundleParts {
             match member {
                 // The contents are not in the file.
                 Some((name, length)) if thin => {
-                    files += 1;
-                    if named_files.len() < MAX_NAMED {
-                        named_files.push(named(name));
-                    }
+                    self.elsewhere.push(named(name));
                     end = at + length;
                 }
                 Some((name, length)) => {
@@ -321,10 +319,11 @@ impl BundleParts {
             at = end.checked_add(end % 2)?;
         }
         if thin {
-            let more = if files > named_files.len() as u64 { ", …" } else { "" };
+            let files = self.elsewhere.len();
+            let more = if files > MAX_NAMED { ", …" } else { "" };
+            let first = self.elsewhere[..files.min(MAX_NAMED)].join(", ");
             let message = format!(
-                "a thin archive holds no files, but names {files}, to be read by themselves: {}{more}",
-                named_files.join(", ")
+                "a thin archive holds no files, but names {files}, to be read by themselves: {first}{more}"
             );
             self.lose(0, &message);
         }
@@ -394,6 +393,27 @@ impl BundleParts {
             at = range.end;
         }
     }
+}
+
+/// The files that a thin archive names; `None` if a file is not one.
+pub(super) fn thin_members(file: &[u8]) -> Option<Vec<String>> {
+    file.starts_with(THIN_ARCHIVE).then(|| BundleFormat::Archive.parts(file).elsewhere)
+}
+
+/// An archive of some files: their names are before their contents, as BSD has long ones.
+pub(super) fn archive(members: &[(String, Vec<u8>)]) -> Vec<u8> {
+    let mut archive = ARCHIVE.to_vec();
+    for (name, contents) in members {
+        let size = name.len() + contents.len();
+        let field = format!("#1/{}", name.len());
+        archive.extend(format!("{field:<16}{:<12}{:<6}{:<6}{:<8}{size:<10}`\n", 0, 0, 0, 0).bytes());
+        archive.extend(name.bytes());
+        archive.extend_from_slice(contents);
+        if archive.len() % 2 != 0 {
+            archive.push(b'\n');
+        }
+    }
+    archive
 }
 
 /// Where the next bundle starts: clang aligns them to pages, and a compressed stream may hold the magic bytes anywhere.

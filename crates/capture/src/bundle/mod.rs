@@ -116,6 +116,16 @@ impl BundleEntry {
     }
 }
 
+/// The files that a thin archive names, in its order; `None` if a file is not one. They are not in it, but beside it.
+pub fn thin_members(file: &[u8]) -> Option<Vec<String>> {
+    format::thin_members(file)
+}
+
+/// An archive that holds files itself, by name and contents.
+pub fn archive(members: &[(String, Vec<u8>)]) -> Vec<u8> {
+    format::archive(members)
+}
+
 /// Whether the start of a file is that of a bundle, an offload binary or an archive, or of an object or program of Windows, which may
 /// hold some.
 pub fn sniff(start: &[u8]) -> bool {

@@ -94,6 +94,9 @@ impl ObjectSummary {
 /// # Errors
 /// When `out` does not take it.
 pub fn table(objects: &[ObjectSummary], style: Style, out: &mut dyn Write) -> io::Result<()> {
+    if objects.is_empty() {
+        return writeln!(out, "  objects   none for an AMD GPU");
+    }
     writeln!(out, "\n  {}", style.bold("object  processor  loader   kernels      bytes"))?;
     for object in objects {
         let number = object.number.map_or_else(|| "-".to_owned(), |number| number.to_string());
