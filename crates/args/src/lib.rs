@@ -290,7 +290,7 @@ pub enum Command {
         after_help = "Examples:\n  unwedge ir2 disasm --stage fragment shader.bin\n  unwedge ir2 asm shader.asm -o shader.bin"
     )]
     Ir2(Ir2),
-    /// Disassemble and assemble Intel shaders, Gen8 to Xe3, and check those up to Xe2
+    /// Disassemble and assemble Intel shaders to Xe3, check them to Xe2
     #[command(
         subcommand_required = true,
         after_help = "Examples:\n  unwedge eu disasm --platform tgl kernel.bin\n  unwedge eu check --platform tgl kernel.bin\n  unwedge eu asm --platform tgl kernel.asm -o kernel.bin\n  \
