@@ -34,6 +34,39 @@ fn vector_loads_return_in_order() {
     assert_eq!(missing("gfx900", &code(2)), Some(Missing::Load { at: 0, counter: WaitCounter::Vm }));
 }
 
+/// LLVM has a load write registers that an earlier one, of which they are not used, writes as well.
+#[test]
+fn loads_into_the_same_register_are_in_order() {
+    let start = "global_load_dwordx2 v[10:11], v[2:3], off\n";
+    let later = "global_load_dword v11, v[2:3], off offset:16\n";
+    let stored = |reg: u8, n: u32| {
+        let store = format!("global_store_dword v[2:3], v{reg}, off");
+        missing("gfx942", &format!("{start}{later}s_waitcnt vmcnt({n})\n{store}"))
+    };
+    assert_eq!(stored(10, 1), None, "the first one is done");
+    assert_eq!(stored(10, 2), Some(Missing::Load { at: 0, counter: WaitCounter::Vm }));
+    let second = Some(Missing::Load { at: 8, counter: WaitCounter::Vm });
+    assert_eq!((stored(11, 1), stored(11, 2)), (second, second));
+    assert_eq!(stored(11, 0), None);
+    let values = late("gfx942", &format!("{start}{later}s_waitcnt vmcnt(0)\nv_mov_b32 v8, v11")).clean();
+    let alone = late("gfx942", &format!("{later}s_waitcnt vmcnt(0)\nv_mov_b32 v8, v11")).clean();
+    assert_eq!(values.lanes(8), alone.lanes(8));
+}
+
+/// LLVM computes with pairs of which it uses one half, and leaves the other unwritten.
+#[test]
+fn halves_of_pairs_are_known_by_themselves() {
+    let stored = |code: &str, reg: u8| {
+        missing("gfx90a", &format!("{code}\nglobal_store_dword v[2:3], v{reg}, off")).is_some()
+    };
+    let add = "v_mov_b32 v11, 1.0\nv_pk_add_f32 v[12:13], v[10:11], v[10:11]";
+    assert_eq!((stored(add, 12), stored(add, 13)), (true, false));
+    let upper = "v_mov_b32 v11, 1.0\nv_pk_mul_f32 v[12:13], v[10:11], v[10:11] op_sel:[1,1] op_sel_hi:[0,1]";
+    assert_eq!((stored(upper, 12), stored(upper, 13)), (false, true));
+    // This one takes its upper half from the lower one of the second source.
+    assert!(stored("v_mov_b32 v11, 1.0\nv_pk_mov_b32 v[12:13], v[10:11], v[10:11] op_sel:[0,0]", 13));
+}
+
 /// What was there before, which may be what is loaded, is not there while a load is under way; what it leaves is.
 #[test]
 fn loads_under_way_leave_nothing_of_the_old_value() {

@@ -121,6 +121,11 @@ fn put_off(
                     place[lane] ^= noise;
                 }
             }
+            let lanes = entry.access.lanes;
+            if machine.gpu.generation() < Gfx::Gfx12 && wave.pending.writes_before(&entry, Reg(n), lanes) {
+                wave.set_awaited_lanes(at as u16, lanes, why);
+                continue;
+            }
             let mut unknown = splat(loaded);
             if let Some(old) = wave.unknown.as_ref().and_then(|state| state.v.get(at)) {
                 unknown.iter_mut().zip(old).for_each(|(place, old)| *place |= old);
@@ -256,7 +261,27 @@ fn arrive(machine: &mut Machine<'_>, wave: &mut Wave, at: usize) {
             access.dst = Dst::None;
         }
     }
+    let later = registers.map_or(Vec::new(), |registers| awaited(wave, at, registers, access.lanes));
     apply::deliver(machine, wave, &access, &read);
+    for (n, lanes, why) in later {
+        wave.set_awaited_lanes(n, lanes, why);
+    }
+}
+
+/// Vector registers among some that loads after an entry will write in order, with their lanes: what the entry loads is not seen there.
+fn awaited(wave: &Wave, at: usize, (first, count): (u16, u16), lanes: u64) -> Vec<(u16, u64, Missing)> {
+    let mut found = Vec::new();
+    for later in wave.pending.entries.iter().skip(at + 1) {
+        let Some((own, own_count)) = later.registers else { continue };
+        for n in first.max(own).max(256)..(first + count).min(own + own_count) {
+            let why = wave.why(Reg(n));
+            let both = lanes & later.access.lanes;
+            if both != 0 && matches!(why, Missing::Load { at, .. } if at == later.access.at) {
+                found.push((n - 256, both, why));
+            }
+        }
+    }
+    found
 }
 
 /// Everything of a wave that has ended reaches memory.

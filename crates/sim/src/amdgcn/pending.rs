@@ -216,6 +216,23 @@ impl Pending {
         found.map(|entry| entry.access.at)
     }
 
+    /// Whether every load under way that will overwrite lanes of a vector register is certain to do so before a new one does: what
+    /// is counted as one kind is done in order.
+    pub(super) fn writes_before(&self, new: &PendingAccess, reg: Reg, lanes: u64) -> bool {
+        let of_it = |entry: &&PendingAccess| {
+            entry.access.lanes & lanes != 0
+                && entry.registers.is_some_and(|(first, count)| (first..first + count).contains(&reg.0))
+        };
+        let in_order = |entry: &PendingAccess| {
+            let same = |a: &CountedAccess| {
+                a.kind != UNORDERED && new.counted(a.counter).is_some_and(|b| a.kind == b.kind)
+            };
+            entry.access.form.half().is_none() && entry.counters.iter().all(same)
+        };
+        let mut earlier = self.entries.iter().filter(of_it).peekable();
+        new.access.form.half().is_none() && earlier.peek().is_some() && earlier.all(in_order)
+    }
+
     /// The instruction under way that may still read a register.
     pub(super) fn locked(&self, reg: Reg) -> Option<(u32, WaitCounter)> {
         self.entries.iter().find_map(|entry| {

@@ -772,9 +772,27 @@ fn unknown_wide(
                 unknown[0][lane] = 0;
             }
         }
+        // Pairs of singles: each is made of those in its own half, unless an operation moves them.
+        Op::Wide(f) if vector.dst.is_some_and(|dst| dst.ty == Type::PkF32) && of_pairs(vector) => {
+            let mode = vector.mode(wave, &machine.gpu);
+            let one = u64::from(1f32.to_bits());
+            if f(&mode, 0, 0, 0) >> 32 == f(&mode, one, one, one) >> 32 {
+                for (dword, unknown) in (0..).zip(&mut unknown) {
+                    let parts = [0, 1, 2].map(|at| of(at, dword));
+                    for lane in bits(unsure).filter(|lane| parts.iter().all(|part| part[*lane] == 0)) {
+                        unknown[lane] = 0;
+                    }
+                }
+            }
+        }
         _ => {}
     }
     unknown
+}
+
+/// Whether all sources are pairs of 32 bits, or constants.
+fn of_pairs(vector: &VectorOp) -> bool {
+    vector.sources.iter().all(|source| source.bits == 64 || matches!(source.from, From::Const(_)))
 }
 
 /// Operations with values of 64 bits, or with masks.

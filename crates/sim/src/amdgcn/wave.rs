@@ -183,6 +183,16 @@ impl Wave {
         }
     }
 
+    /// Says that lanes of a vector register are not known until a load is waited for, which writes them after all others that are
+    /// under way.
+    pub(super) fn set_awaited_lanes(&mut self, n: u16, lanes: u64, why: Missing) {
+        let Some(state) = self.unknown.as_mut() else { return };
+        let Some(place) = state.v.get_mut(usize::from(n)) else { return };
+        merge(place, lanes, &[u32::MAX; LANES]);
+        state.lanes[usize::from(n)] |= lanes;
+        state.why_v[usize::from(n)] = why;
+    }
+
     /// Says that lanes of a vector register are known.
     pub(super) fn set_known_lanes(&mut self, n: u16, lanes: u64) {
         let at = usize::from(n);
