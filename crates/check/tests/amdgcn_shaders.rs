@@ -4,7 +4,7 @@ mod data;
 
 use data::{Binary, Counts, binaries, bytes, shown};
 use unwedge_check::amdgcn::{Certainty, CheckOptions, CheckReport, ProgramEntry, check};
-use unwedge_testkit::protections::{is_padding, protections, weaker, without};
+use unwedge_testkit::protections::{LINE, is_padding, protections, weaker, without};
 
 fn report(words: &[u32], binary: &Binary) -> CheckReport {
     let entries = vec![ProgramEntry { at: 0, preset: Some(binary.preset), called: false }];
@@ -47,7 +47,7 @@ fn taken_out() {
         for (opcode, at) in protections(&binary.words, &binary.gpu) {
             let name = opcode.name();
             let generation = binary.gpu.generation();
-            if name == "s_nop" && is_padding(&binary.words, &binary.gpu, at) {
+            if name == "s_nop" && is_padding(&binary.words, &binary.gpu, at, LINE) {
                 counts.add(format!("{name} {generation:?}: before a loop that is aligned"));
                 continue;
             }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use unwedge_check::amdgcn::{Certainty, CheckFinding, CheckOptions, check};
 use unwedge_isa::amdgcn::{Gfx, Gpu, codec, listing};
 use unwedge_sim::amdgcn::{FaultKind, Missing, Program, Timing, WaitCounter, run};
-use unwedge_testkit::protections::{is_padding, protections, weaker, without};
+use unwedge_testkit::protections::{LINE, is_padding, protections, weaker, without};
 
 fn errors(words: &[u32], shader: &Shader) -> Vec<CheckFinding> {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -89,7 +89,7 @@ fn edits_of(shader: &Shader) -> Vec<Edit> {
     let mut all = Vec::new();
     for (opcode, at) in protections(&shader.words, &shader.gpu) {
         let name = opcode.name();
-        if name == "s_nop" && is_padding(&shader.words, &shader.gpu, at) {
+        if name == "s_nop" && is_padding(&shader.words, &shader.gpu, at, LINE) {
             continue;
         }
         let counts = name != "s_nop" && !name.contains("depctr");

@@ -20,8 +20,13 @@ pub fn protections(words: &[u32], gpu: &Gpu) -> Vec<(Opcode, usize)> {
     found
 }
 
-/// Whether `s_nop`s from here on end where a line of the instruction cache begins, which a branch goes back to.
-pub fn is_padding(words: &[u32], gpu: &Gpu, at: usize) -> bool {
+/// Dwords of a line of the instruction cache, where ACO lets loops begin.
+pub const LINE: usize = 16;
+/// Dwords that LLVM 23 aligns loops to on gfx950.
+pub const LINE_GFX950: usize = 8;
+
+/// Whether `s_nop`s from here on end at a multiple of `line` dwords, which a branch goes back to.
+pub fn is_padding(words: &[u32], gpu: &Gpu, at: usize, line: usize) -> bool {
     let nops = words[at..].iter().take_while(|&&word| word == codec::NOP).count();
     let end = at + nops;
     let (mut from, mut found) = (0, false);
@@ -30,7 +35,7 @@ pub fn is_padding(words: &[u32], gpu: &Gpu, at: usize) -> bool {
         found |= from >= end && listing::target(&inst, from, dwords.into()) == Some(end);
         from += usize::from(dwords);
     }
-    nops > 0 && end.is_multiple_of(16) && found
+    nops > 0 && end.is_multiple_of(line) && found
 }
 
 /// The words without one, branches going where they went.
