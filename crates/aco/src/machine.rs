@@ -7,10 +7,10 @@ use crate::assemble::with_offset;
 use crate::cost::BlockDepth;
 use crate::error::FinishError;
 use crate::ir::shape::{self, Variants};
-use crate::ir::{BlockData, Inst, Op, Operand, Program, Source};
+use crate::ir::{BlockData, Inst, Op, Operand, PhysReg, Program, RegClass, Source};
 use unwedge_base::entity::Entity;
 use unwedge_isa::amdgcn::model::{Class, Encoding, Form, Format, Gfx, Mod, OperandSlot, Type};
-use unwedge_isa::amdgcn::{self, Gpu, Opcode, Reg, codec};
+use unwedge_isa::amdgcn::{self, Gpu, Opcode, Reg, RegHalf, codec};
 
 /// An instruction as the hardware executes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,12 +118,13 @@ fn with_variant(program: &Program, inst: Inst, number: u16) -> Option<amdgcn::In
     for operand in operands {
         let Some(slot) = read.next() else {
             // LDS instructions also read `m0`, which their row does not have.
-            let implied = operand.reg == Some(crate::ir::PhysReg::M0);
+            let implied = operand.reg == Some(PhysReg::M0);
             if implied { break } else { return None }
         };
         let at = place(slot)?;
         if at < written {
             made.operands[at] = machine_operand(&program.gpu, &variant.slots[at], operand)?;
+            name_half(&mut made, at, operand.reg, operand.class)?;
             if slot.class == Class::ImageAddr && program.gpu.generation() >= Gfx::Gfx12 {
                 list_address(&mut made, at, if variant.encoding == Encoding::Vsample { 4 } else { 5 });
             }
@@ -140,9 +141,37 @@ fn with_variant(program: &Program, inst: Inst, number: u16) -> Option<amdgcn::In
         let at = place(defined.next()?)?;
         if at < written {
             made.operands[at] = amdgcn::Operand::reg(definition.reg?.reg(), definition.class.dwords());
+            name_half(&mut made, at, definition.reg, definition.class)?;
         }
     }
     Some(made)
+}
+
+/// Where a value of 16 bits is in the upper half of a register: names that half. `None` if the form has no way to.
+fn name_half(inst: &mut amdgcn::Inst, at: usize, reg: Option<PhysReg>, class: RegClass) -> Option<()> {
+    let Some(reg) = reg.filter(|reg| class.bytes() == 2 || reg.byte() != 0) else { return Some(()) };
+    let variant = inst.variant();
+    let slot = &variant.slots[at];
+    let high = match reg.byte() {
+        0 => false,
+        2 => true,
+        _ => return None,
+    };
+    match (slot.class, &mut inst.operands[at]) {
+        (
+            Class::VgprHalf | Class::VgprHalfSrc | Class::SrcHalf,
+            amdgcn::Operand::Reg { reg, half, .. },
+        ) if reg.is_vgpr() => {
+            *half = if high { RegHalf::High } else { RegHalf::Low };
+        }
+        _ if high && variant.mod_set >> Mod::OpSel as u8 & 1 != 0 => {
+            let bit = if slot.source < 3 { slot.source } else { 3 };
+            inst.mods.set(Mod::OpSel, inst.mods.get(Mod::OpSel) | 1 << bit);
+        }
+        _ if high => return None,
+        _ => {}
+    }
+    Some(())
 }
 
 /// Makes a list of an address in consecutive registers; what does not fit follows the last part.

@@ -153,6 +153,11 @@ pub struct Program {
     pub argument_bounds: Vec<(Temp, u32)>,
     /// All lanes of a wave are active where a block is [`BlockData::top_level`].
     pub whole_waves: bool,
+    /// Values of less than a register may share one, so the lowering keeps the bytes around one that it writes. Allocation gives each a register of
+    /// its own.
+    pub parts_share: bool,
+    /// How many changes of instructions combining made.
+    pub combinations: u32,
     temps: PrimaryMap<Temp, RegClass>,
     insts: PrimaryMap<Inst, InstData>,
     operands: Vec<Operand>,
@@ -172,6 +177,8 @@ impl Program {
             lds_bytes: 0,
             argument_bounds: Vec::new(),
             whole_waves: false,
+            parts_share: false,
+            combinations: 0,
             temps: PrimaryMap::default(),
             insts: PrimaryMap::default(),
             operands: Vec::new(),

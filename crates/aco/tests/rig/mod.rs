@@ -6,6 +6,7 @@ pub mod cases;
 pub mod pipeline;
 pub mod recorded;
 
+pub mod translate;
 use unwedge_aco::abi::Argument;
 use unwedge_aco::{Code, Compiled, Options};
 use unwedge_isa::amdgcn::{Gfx, Gpu};
