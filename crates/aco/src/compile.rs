@@ -2,10 +2,12 @@
 
 use crate::abi::Args;
 use crate::error::FinishError;
-use crate::finish::{Code, Limits, finish};
+use crate::finish::{BackPhase, Code, Limits, finish_with};
 use crate::graphics::GraphicsOptions;
 use crate::ir::Program;
-use crate::opt::{self, Passes};
+use crate::opt;
+use crate::passes::Passes;
+use crate::valid::PhaseChecks;
 use crate::{exec, helpers, lower, mask_phis, schedule, select};
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_shader::ir::{FloatMode, Op, Round, Shader, ShaderInfo, Stage, SystemValue, Type};
@@ -80,6 +82,14 @@ pub enum CompileError {
     /// The shader asks for different modes of floats of 16 and 64 bits, which share one.
     #[error("floats of 16 and of 64 bits have different modes, and the hardware has one for both")]
     FloatModes,
+    /// A phase broke the program, as a validator says.
+    #[error("the program is not valid after {phase}: {violation}")]
+    Invalid {
+        /// The phase.
+        phase: &'static str,
+        /// The first violation.
+        violation: String,
+    },
     /// The back half does not make code of it.
     #[error(transparent)]
     Finish(#[from] FinishError),
@@ -94,6 +104,8 @@ pub struct Compiled {
     pub args: Args,
     /// The rounding and denormal bits of the MODE register that it starts with.
     pub float_mode: u8,
+    /// How many changes of instructions combining made.
+    pub combinations: u32,
 }
 
 /// Compiles a shader. It is lowered in place.
@@ -102,9 +114,23 @@ pub struct Compiled {
 ///
 /// What is not compiled.
 pub fn compile(shader: &mut Shader, options: &Options) -> Result<Compiled, CompileError> {
-    let Masked { mut program, args, float_mode } = front(shader, options, &mut |_, _| {})?;
-    let code = finish(&mut program, &options.limits)?;
-    Ok(Compiled { code, args, float_mode })
+    let mut checks = PhaseChecks::new(options.passes);
+    let masked = front(shader, options, &mut |phase, program| checks.after(phase, program))?;
+    finish_masked(masked, options, checks)
+}
+
+fn finish_masked(
+    masked: Masked,
+    options: &Options,
+    mut checks: PhaseChecks,
+) -> Result<Compiled, CompileError> {
+    let Masked { mut program, args, float_mode } = masked;
+    let mut watch = |phase: BackPhase, program: &Program| checks.after(phase.name(), program);
+    let code = finish_with(&mut program, &options.limits, options.passes, &mut watch);
+    if let Some((phase, violation)) = checks.first {
+        return Err(CompileError::Invalid { phase, violation });
+    }
+    Ok(Compiled { code: code?, args, float_mode, combinations: program.combinations })
 }
 
 /// The low byte of the MODE register: two bits of rounding for 32 bits, two for 16 and 64, then two each of which denormals are kept.

@@ -34,6 +34,7 @@ mod mask_phis;
 pub mod object;
 pub mod occupancy;
 mod opt;
+mod passes;
 pub mod priority;
 mod schedule;
 mod select;
@@ -45,5 +46,6 @@ pub mod waits;
 
 pub use compile::{CompileError, Compiled, FRONT_PHASES, Masked, Options, UNREPAIRED_PHASES, compile, front};
 pub use error::FinishError;
-pub use finish::{BackPhase, Code, Limits, finish, finish_watched};
-pub use opt::{Passes, UnknownOption};
+pub use finish::{BackPhase, Code, Limits, finish, finish_watched, finish_with};
+pub use opt::optimize;
+pub use passes::{OPTIONS, PassOption, Passes, UnknownOption};

@@ -29,22 +29,26 @@ pub(super) struct Combiner<'a> {
     /// Comparisons of the vector ALU.
     pub compares: Vec<(Relation, Type, Opcode)>,
     loops: Loops,
+    /// How many more changes of instructions may be made.
+    left: u32,
     /// The block at hand.
     block: Block,
     /// Its instructions so far.
     out: Vec<Inst>,
 }
 
-/// Combines instructions.
-pub(super) fn combine(program: &mut Program, variants: &Variants, float_mode: u8) {
+/// Combines instructions, with no more than `limit` changes.
+pub(super) fn combine(program: &mut Program, variants: &Variants, float_mode: u8, limit: Option<u32>) {
     let blocks: Vec<_> = program.blocks.keys().collect();
     let Some(&first) = blocks.first() else { return };
+    let limit = limit.unwrap_or(u32::MAX);
     let mut combiner = Combiner {
         variants,
         uses: Uses::of(program),
         flushes: float_mode >> 4 & 3 == 0,
         compares: masks::compares(),
         loops: Loops::of(program),
+        left: limit,
         block: first,
         out: Vec::new(),
         program,
@@ -57,6 +61,7 @@ pub(super) fn combine(program: &mut Program, variants: &Variants, float_mode: u8
         }
         combiner.program.blocks[block].insts = std::mem::take(&mut combiner.out);
     }
+    combiner.program.combinations = limit - combiner.left;
 }
 
 impl Combiner<'_> {
@@ -66,6 +71,9 @@ impl Combiner<'_> {
         }
         self.propagate(inst);
         for _ in 0..ROUNDS {
+            if self.left == 0 {
+                break;
+            }
             let changed = self.vectors(inst)
                 || self.fold_constants(inst)
                 || self.fold_signs(inst)
@@ -85,6 +93,7 @@ impl Combiner<'_> {
     }
 
     /// The instruction that defines a temporary, if this block may read its operands, too: a scalar register of a loop that ended may have another value
+            self.left -= 1;
     /// than when a lane left.
     pub(super) fn definition(&self, temp: Temp) -> Option<Inst> {
         let inst = self.uses.definition(temp)?;
@@ -217,11 +226,16 @@ impl Combiner<'_> {
                 Op::Hw(opcode) => opcode.row().format,
                 Op::Pseudo(pseudo) => return !matches!(pseudo, Pseudo::ParallelCopy | Pseudo::LogicalStart),
             };
+        self.scc_since_but(inst, inst)
+    }
+
+    /// The same, where one instruction that writes it goes away.
+    pub(super) fn scc_since_but(&mut self, inst: Inst, leaves: Inst) -> Option<Operand> {
             let scalar = matches!(row, Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk);
             scalar || program.definitions(inst).iter().any(scc)
         };
         let place = self.out.iter().rposition(|own| *own == inst)?;
-        if self.out[place + 1..].iter().any(|own| writes_scc(self.program, *own)) {
+        if self.out[place + 1..].iter().any(|own| *own != leaves && writes_scc(self.program, *own)) {
             return None;
         }
         let mut definitions = self.program.definitions(inst).to_vec();

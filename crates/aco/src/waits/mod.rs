@@ -20,13 +20,22 @@ type WaitNumbers = [Option<u16>; Counter::COUNT];
 
 /// Inserts waits.
 pub fn insert(program: &mut MachineProgram) {
+    insert_for(program, false);
+}
+
+/// The same for everything that is pending, before each instruction.
+pub fn insert_all(program: &mut MachineProgram) {
+    insert_for(program, true);
+}
+
+fn insert_for(program: &mut MachineProgram, all: bool) {
     let gpu = program.gpu;
     let count = program.blocks.len();
     let mut starts: Vec<PendingSet> = vec![PendingSet::default(); count];
     let mut due: BTreeSet<usize> = (0..count).collect();
     while let Some(block) = due.pop_first() {
         let mut pending = starts[block].clone();
-        follow(&program.blocks[block].insts, &gpu, &mut pending, None);
+        follow(&program.blocks[block].insts, &gpu, &mut pending, all, None);
         for succ in &program.blocks[block].succs {
             if starts[*succ].join(&pending) {
                 due.insert(*succ);
@@ -35,7 +44,7 @@ pub fn insert(program: &mut MachineProgram) {
     }
     for (block, mut pending) in program.blocks.iter_mut().zip(starts) {
         let insts = std::mem::take(&mut block.insts);
-        follow(&insts, &gpu, &mut pending, Some(&mut block.insts));
+        follow(&insts, &gpu, &mut pending, all, Some(&mut block.insts));
     }
 }
 
@@ -44,6 +53,7 @@ fn follow(
     insts: &[MachineInst],
     gpu: &Gpu,
     pending: &mut PendingSet,
+    all: bool,
     mut out: Option<&mut Vec<MachineInst>>,
 ) {
     let generation = gpu.generation();
@@ -53,7 +63,7 @@ fn follow(
             ask(inst, generation, &mut asked);
             continue;
         }
-        let mut numbers = pending.needs(&inst.inst, gpu);
+        let mut numbers = if all { [Some(0); Counter::COUNT] } else { pending.needs(&inst.inst, gpu) };
         for (number, asked) in numbers.iter_mut().zip(&mut asked) {
             let asked = asked.take();
             *number = [*number, asked].into_iter().flatten().min();
