@@ -5,6 +5,7 @@ use crate::error::FinishError;
 use crate::finish::{BackPhase, Code, Limits, finish_with};
 use crate::graphics::GraphicsOptions;
 use crate::ir::Program;
+use crate::ir::shape::Variants;
 use crate::opt;
 use crate::passes::Passes;
 use crate::valid::PhaseChecks;
@@ -191,13 +192,14 @@ pub fn front(
     watch(FRONT_PHASES[0], &program);
     opt::optimize(&mut program, float_mode, options.passes);
     watch(FRONT_PHASES[1], &program);
+    let variants = Variants::of(&options.gpu);
     if options.passes.scheduling {
-        schedule::schedule(&mut program);
+        schedule::schedule(&mut program, &variants);
     }
     watch(FRONT_PHASES[2], &program);
     mask_phis::lower_mask_phis(&mut program);
     watch(FRONT_PHASES[3], &program);
-    exec::insert_exec_masks(&mut program);
+    exec::insert_exec_masks(&mut program, &variants);
     if shader.info.stage == Stage::Fragment {
         helpers::insert(&mut program, helpers::needs_quads(shader, options.gpu.generation()));
     }

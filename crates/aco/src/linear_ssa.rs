@@ -4,21 +4,21 @@
 //! Braun et al., "Simple and Efficient Construction of Static Single Assignment Form": a variable is looked up in the block, then in its predecessors,
 //! with a phi where a block has several.
 
+use crate::hash::MixMap;
 use crate::ir::{Block, Definition, NewInst, Operand, Program, Pseudo, RegClass, Temp};
-use std::collections::HashMap;
 
 /// A variable of one class, with what blocks leave in it.
 #[derive(Debug)]
 pub(crate) struct LinearVar {
     class: RegClass,
-    ends: HashMap<Block, Operand>,
-    starts: HashMap<Block, Operand>,
+    ends: MixMap<Block, Operand>,
+    starts: MixMap<Block, Operand>,
 }
 
 impl LinearVar {
     /// A variable that holds anything where nothing is written.
     pub(crate) fn new(class: RegClass) -> LinearVar {
-        LinearVar { class, ends: HashMap::new(), starts: HashMap::new() }
+        LinearVar { class, ends: MixMap::default(), starts: MixMap::default() }
     }
 
     /// A block leaves a value. Everything is written before anything is read.

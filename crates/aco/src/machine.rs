@@ -10,7 +10,7 @@ use crate::ir::shape::{self, Variants};
 use crate::ir::{BlockData, Inst, Op, Operand, PhysReg, Program, RegClass, Source};
 use unwedge_base::entity::Entity;
 use unwedge_isa::amdgcn::model::{Class, Encoding, Form, Format, Gfx, Mod, OperandSlot, Type};
-use unwedge_isa::amdgcn::{self, Gpu, Opcode, Reg, RegHalf, codec};
+use unwedge_isa::amdgcn::{self, Gpu, Mods, Opcode, Reg, RegHalf, codec};
 
 /// An instruction as the hardware executes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,7 +106,8 @@ fn with_variant(program: &Program, inst: Inst, number: u16) -> Option<amdgcn::In
     let mut made = amdgcn::Inst::new(number)?;
     let variant = made.variant();
     made.mods = program[inst].mods;
-    let unknown = Mod::ALL.iter().any(|id| made.mods.has(*id) && variant.mod_set >> *id as u8 & 1 == 0);
+    let unknown = made.mods != Mods::default()
+        && Mod::ALL.iter().any(|id| made.mods.has(*id) && variant.mod_set >> *id as u8 & 1 == 0);
     let smem = made.row().format == Format::Smem;
     if unknown && !smem {
         return None;
@@ -158,10 +159,9 @@ fn name_half(inst: &mut amdgcn::Inst, at: usize, reg: Option<PhysReg>, class: Re
         _ => return None,
     };
     match (slot.class, &mut inst.operands[at]) {
-        (
-            Class::VgprHalf | Class::VgprHalfSrc | Class::SrcHalf,
-            amdgcn::Operand::Reg { reg, half, .. },
-        ) if reg.is_vgpr() => {
+        (Class::VgprHalf | Class::VgprHalfSrc | Class::SrcHalf, amdgcn::Operand::Reg { reg, half, .. })
+            if reg.is_vgpr() =>
+        {
             *half = if high { RegHalf::High } else { RegHalf::Low };
         }
         _ if high && variant.mod_set >> Mod::OpSel as u8 & 1 != 0 => {
@@ -314,11 +314,7 @@ pub fn inline(gpu: &Gpu, ty: Type, bits: u64) -> Option<u8> {
 
 /// An instruction that later phases insert, with operands in the order they are written.
 pub(crate) fn plain(opcode: Opcode, operands: &[amdgcn::Operand], gpu: &Gpu) -> Option<MachineInst> {
-    // Variants are in the order of their rows.
-    let variants = amdgcn::tables::variants();
-    let first = variants.partition_point(|variant| variant.row < opcode as u16);
-    let own = variants[first..].iter().take_while(|variant| variant.row == opcode as u16);
-    let number = (first as u16..).zip(own).find(|(_, variant)| amdgcn::tables::has(variant, gpu))?.0;
+    let number = shape::variants_of(opcode).find(|(_, variant)| amdgcn::tables::has(variant, gpu))?.0;
     let mut inst = amdgcn::Inst::new(number)?;
     inst.operands[..operands.len()].copy_from_slice(operands);
     Some(MachineInst { inst, from: None })

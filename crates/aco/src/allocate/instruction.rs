@@ -19,7 +19,7 @@ pub(super) struct PendingCopy {
     pub to: Temp,
 }
 
-/// The instruction that is worked on.
+/// The instruction that is worked on. Its memory is used again for the next one.
 pub(super) struct Work {
     pub inst: Inst,
     pub operands: Vec<Operand>,
@@ -36,6 +36,33 @@ pub(super) struct Work {
     pub reserved: Vec<RegSpan>,
 }
 
+impl Work {
+    pub fn new() -> Work {
+        Work {
+            inst: Inst::new(0),
+            operands: Vec::new(),
+            definitions: Vec::new(),
+            bound: Bound::default(),
+            copies: Vec::new(),
+            pinned: Vec::new(),
+            dying: Vec::new(),
+            taken: Vec::new(),
+            reserved: Vec::new(),
+        }
+    }
+
+    fn clear(&mut self, inst: Inst) {
+        self.inst = inst;
+        self.operands.clear();
+        self.definitions.clear();
+        self.copies.clear();
+        self.pinned.clear();
+        self.dying.clear();
+        self.taken.clear();
+        self.reserved.clear();
+    }
+}
+
 /// Whether the lowering of a pseudo instruction overwrites `scc`.
 fn clobbers_scc(program: &Program, inst: Inst) -> bool {
     let scalar = program.definitions(inst).iter().any(|definition| definition.class.is_sgpr());
@@ -49,20 +76,50 @@ fn is_exempt(reg: PhysReg) -> bool {
         || !reg.is_vgpr() && reg.0 > Reg::EXEC_HI.0 && reg != Reg::SCC
 }
 
+/// Whether some of the scalar registers that are written exchange their values.
+fn has_scalar_cycle(written: &[Definition], read: &[Operand]) -> bool {
+    let mut sources = [None; Reg::SCC.0 as usize + 1];
+    for (definition, operand) in written.iter().zip(read).filter(|(to, _)| to.class.is_sgpr()) {
+        let (Some(to), Some(from)) = (definition.reg, operand.reg) else { continue };
+        for at in 0..u16::from(definition.class.dwords()) {
+            if let Some(source) = sources.get_mut(usize::from(to.reg().0 + at)) {
+                *source = Some(usize::from(from.reg().0 + at));
+            }
+        }
+    }
+    (0..sources.len()).any(|start| {
+        // No path is longer than there are registers.
+        let mut at = sources[start];
+        for _ in 0..sources.len() {
+            match at {
+                Some(reg) if reg == start => return sources[start] != Some(start),
+                Some(reg) => at = sources.get(reg).copied().flatten(),
+                None => return false,
+            }
+        }
+        false
+    })
+}
+
 impl Allocator<'_> {
-    pub(super) fn instruction(&mut self, inst: Inst, out: &mut Vec<Inst>) -> Result<(), FinishError> {
+    pub(super) fn instruction(
+        &mut self,
+        inst: Inst,
+        work: &mut Work,
+        out: &mut Vec<Inst>,
+    ) -> Result<(), FinishError> {
         let op = self.program.op(inst);
         if op.is(Pseudo::LogicalEnd) {
             self.logical_end();
         }
-        let mut work = self.begin(inst);
+        self.begin(inst, work);
         if op.is_branch() {
-            self.empty_scc(&mut work)?;
+            self.empty_scc(work)?;
         }
-        let kept_scc = self.file.at(Reg::SCC.0).is_some();
-        self.fixed_operands(&mut work)?;
-        self.readable(&mut work)?;
-        self.tied_operands(&mut work)?;
+        let scc = self.file.at(Reg::SCC.0);
+        self.fixed_operands(work)?;
+        self.readable(work)?;
+        self.tied_operands(work)?;
         for operand in work.operands.iter().filter(|operand| operand.kill && !operand.late_kill) {
             if let Some(name) = operand.as_temp()
                 && !work.dying.contains(&name)
@@ -71,24 +128,25 @@ impl Allocator<'_> {
             }
         }
         if clobbers_scc(self.program, inst) {
-            self.clear(&mut work, RegSpan { first: Reg::SCC.0, count: 1 })?;
+            self.clear(work, RegSpan { first: Reg::SCC.0, count: 1 })?;
         }
-        self.definitions(&mut work)?;
-        self.finish(work, kept_scc, out);
-        Ok(())
+        self.definitions(work)?;
+        self.finish(work, scc, out)
     }
 
-    fn begin(&mut self, inst: Inst) -> Work {
-        let mut operands = self.program.operands(inst).to_vec();
-        for operand in &mut operands {
+    fn begin(&mut self, inst: Inst, work: &mut Work) {
+        work.clear(inst);
+        let Work { operands, definitions, bound, reserved, .. } = work;
+        operands.extend_from_slice(self.program.operands(inst));
+        for operand in operands.iter_mut() {
             if let Some(temp) = operand.as_temp() {
                 operand.source = Source::Temp(self.current[temp.index()]);
             }
         }
-        let mut bound = Bound::of(self.program, self.variants, inst);
+        bound.set(self.program, self.variants, inst);
         let op = self.program.op(inst);
         bound.operands.resize(operands.len(), None);
-        let definitions = self.program.definitions(inst).to_vec();
+        definitions.extend_from_slice(self.program.definitions(inst));
         bound.definitions.resize(definitions.len(), None);
         if op.is_branch()
             && let (Some(place), Some(operand)) = (bound.operands.first_mut(), operands.first())
@@ -104,7 +162,6 @@ impl Allocator<'_> {
         if packs && parts {
             operands.iter_mut().for_each(|operand| operand.late_kill |= operand.kill);
         }
-        let mut reserved = Vec::new();
         for (operand, reg) in operands.iter().zip(&mut bound.operands) {
             *reg = operand.reg.or(*reg).filter(|reg| !is_exempt(*reg));
             reserved.extend(reg.map(|reg| RegSpan::new(reg, operand.class)));
@@ -112,17 +169,6 @@ impl Allocator<'_> {
         for (definition, reg) in definitions.iter().zip(&mut bound.definitions) {
             *reg = definition.reg.or(*reg);
             reserved.extend(reg.map(|reg| RegSpan::new(reg, definition.class)));
-        }
-        Work {
-            inst,
-            operands,
-            definitions,
-            bound,
-            copies: Vec::new(),
-            pinned: Vec::new(),
-            dying: Vec::new(),
-            taken: Vec::new(),
-            reserved,
         }
     }
 
@@ -188,7 +234,8 @@ impl Allocator<'_> {
 
     /// Copies operands that the instruction overwrites, if they live on or are constants.
     fn tied_operands(&mut self, work: &mut Work) -> Result<(), FinishError> {
-        for (_, at) in work.bound.tied.clone() {
+        for tied in 0..work.bound.tied.len() {
+            let (_, at) = work.bound.tied[tied];
             let Some(&operand) = work.operands.get(at) else { continue };
             let free = match operand.source {
                 Source::Temp(_) => operand.kill && !operand.late_kill,
@@ -288,13 +335,13 @@ impl Allocator<'_> {
         }
     }
 
-    /// Writes copies and the instruction, and keeps what lives on.
-    fn finish(&mut self, work: Work, kept_scc: bool, out: &mut Vec<Inst>) {
-        let Work { inst, mut operands, definitions, copies, .. } = work;
+    /// Writes copies and the instruction, and keeps what lives on. `scc`: the value in it before.
+    fn finish(&mut self, work: &mut Work, scc: Option<Temp>, out: &mut Vec<Inst>) -> Result<(), FinishError> {
+        let Work { inst, operands, definitions, copies, .. } = work;
         if !copies.is_empty() {
-            self.emit_copies(&copies, kept_scc, out);
+            self.emit_copies(copies, scc, out)?;
         }
-        for operand in &mut operands {
+        for operand in operands.iter_mut() {
             match operand.source {
                 Source::Temp(name) => operand.reg = self.regs[name.index()],
                 Source::Const(_) | Source::Undef | Source::Fixed => {}
@@ -308,7 +355,7 @@ impl Allocator<'_> {
                 self.file.free(span);
             }
         }
-        for definition in &definitions {
+        for definition in definitions.iter() {
             let (Some(temp), Some(reg)) = (definition.temp, definition.reg) else { continue };
             let span = RegSpan::new(reg, definition.class);
             self.current[temp.index()] = temp;
@@ -316,12 +363,18 @@ impl Allocator<'_> {
                 self.file.put(span, temp);
             }
         }
-        self.program.set_operands(inst, &operands);
-        self.program.set_definitions(inst, &definitions);
-        out.push(inst);
+        self.program.set_operands(*inst, operands);
+        self.program.set_definitions(*inst, definitions);
+        out.push(*inst);
+        Ok(())
     }
 
-    fn emit_copies(&mut self, copies: &[PendingCopy], kept_scc: bool, out: &mut Vec<Inst>) {
+    fn emit_copies(
+        &mut self,
+        copies: &[PendingCopy],
+        scc: Option<Temp>,
+        out: &mut Vec<Inst>,
+    ) -> Result<(), FinishError> {
         let to = |copy: &PendingCopy| Definition {
             reg: self.regs[copy.to.index()],
             ..Definition::temp(copy.to, self.program.class(copy.to))
@@ -334,19 +387,28 @@ impl Allocator<'_> {
             .chain(read.iter().map(|operand| (operand.reg, operand.class)))
             .filter_map(|(reg, class)| Some(RegSpan::new(reg?, class)))
             .collect();
-        let free = (0..self.bounds.sgprs).map(|first| RegSpan { first, count: 1 });
-        let free = free
-            .into_iter()
-            .find(|span| self.file.is_free(*span) && !spans.iter().any(|other| other.meets(*span)));
-        if let Some(span) = free {
-            self.note_scratch(span, &written);
+        let mut free = (0..self.bounds.sgprs)
+            .chain([Reg::VCC.0, Reg::VCC_HI.0])
+            .map(|first| RegSpan { first, count: 1 });
+        let free =
+            free.find(|span| self.file.is_free(*span) && !spans.iter().any(|other| other.meets(*span)));
+        // The value in it stays there.
+        let scc = scc.is_some() && self.file.at(Reg::SCC.0) == scc;
+        let touches_scc = spans.iter().any(|span| span.first == Reg::SCC.0);
+        match free {
+            Some(span) => self.note_scratch(span, &written),
+            // With a register more, values can change places without `scc`.
+            None if (scc || touches_scc) && has_scalar_cycle(&written, &read) => {
+                return Err(self.exhausted(RegClass::S1));
+            }
+            None => {}
         }
-        let scc = kept_scc || self.file.at(Reg::SCC.0).is_some();
         let new = NewInst {
             payload: Payload::Copy(free.map(RegSpan::reg), scc),
             ..NewInst::pseudo(Pseudo::ParallelCopy, &written, &read)
         };
         out.push(self.program.make_inst(&new));
+        Ok(())
     }
 
     /// A scratch register is used only where scalars could form a cycle.

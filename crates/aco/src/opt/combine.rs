@@ -5,15 +5,14 @@
 
 use super::fits;
 use super::loops::Loops;
-use super::masks;
-use super::rules::{CLAMPS, Part, RULES, Rule};
+use super::rules::{CLAMPS, Part, Rule, rules_of};
 use super::uses::Uses;
 use crate::ir::shape::{self, Variants};
 use crate::ir::{
     Block, Definition, Inst, NewInst, Op, Operand, PhysReg, Program, Pseudo, RegClass, Source, Temp,
 };
 use unwedge_base::entity::Entity;
-use unwedge_isa::amdgcn::model::{Form, Format, Mod, Relation, Role, Type};
+use unwedge_isa::amdgcn::model::{Form, Format, Mod, Role};
 use unwedge_isa::amdgcn::{Mods, Opcode};
 
 /// The most changes of one instruction.
@@ -26,8 +25,6 @@ pub(super) struct Combiner<'a> {
     pub uses: Uses,
     /// Denormals of 32 bits are zero, in operands and results.
     pub flushes: bool,
-    /// Comparisons of the vector ALU.
-    pub compares: Vec<(Relation, Type, Opcode)>,
     loops: Loops,
     /// How many more changes of instructions may be made.
     left: u32,
@@ -35,6 +32,8 @@ pub(super) struct Combiner<'a> {
     block: Block,
     /// Its instructions so far.
     out: Vec<Inst>,
+    /// Memory for temporaries that are not read any more.
+    unread: Vec<Temp>,
 }
 
 /// Combines instructions, with no more than `limit` changes.
@@ -46,11 +45,11 @@ pub(super) fn combine(program: &mut Program, variants: &Variants, float_mode: u8
         variants,
         uses: Uses::of(program),
         flushes: float_mode >> 4 & 3 == 0,
-        compares: masks::compares(),
         loops: Loops::of(program),
         left: limit,
         block: first,
         out: Vec::new(),
+        unread: Vec::new(),
         program,
     };
     for block in blocks {
@@ -87,13 +86,13 @@ impl Combiner<'_> {
             if !changed {
                 break;
             }
+            self.left -= 1;
             self.propagate(inst);
         }
         self.shorten(inst);
     }
 
     /// The instruction that defines a temporary, if this block may read its operands, too: a scalar register of a loop that ended may have another value
-            self.left -= 1;
     /// than when a lane left.
     pub(super) fn definition(&self, temp: Temp) -> Option<Inst> {
         let inst = self.uses.definition(temp)?;
@@ -130,12 +129,14 @@ impl Combiner<'_> {
 
     /// Gives an instruction new operands.
     pub(super) fn set_operands(&mut self, inst: Inst, operands: &[Operand]) {
-        let old = self.program.operands(inst).to_vec();
+        let mut unread = std::mem::take(&mut self.unread);
+        unread.extend(self.program.operands(inst).iter().filter_map(Operand::as_temp));
         for temp in operands.iter().filter_map(Operand::as_temp) {
             self.uses.read_one(temp);
         }
         self.program.set_operands(inst, operands);
-        self.uses.unread(self.program, &old);
+        self.uses.unread(self.program, &mut unread);
+        self.unread = unread;
     }
 
     /// Makes an instruction another one with the same first result.
@@ -220,17 +221,17 @@ impl Combiner<'_> {
 
     /// What an instruction of this block left in `scc`, if nothing has written that since.
     pub(super) fn scc_since(&mut self, inst: Inst) -> Option<Operand> {
+        self.scc_since_but(inst, inst)
+    }
+
+    /// The same, where one instruction that writes it goes away.
+    pub(super) fn scc_since_but(&mut self, inst: Inst, leaves: Inst) -> Option<Operand> {
         let writes_scc = |program: &Program, inst: Inst| {
             let scc = |d: &Definition| d.reg == Some(PhysReg::SCC);
             let row = match program.op(inst) {
                 Op::Hw(opcode) => opcode.row().format,
                 Op::Pseudo(pseudo) => return !matches!(pseudo, Pseudo::ParallelCopy | Pseudo::LogicalStart),
             };
-        self.scc_since_but(inst, inst)
-    }
-
-    /// The same, where one instruction that writes it goes away.
-    pub(super) fn scc_since_but(&mut self, inst: Inst, leaves: Inst) -> Option<Operand> {
             let scalar = matches!(row, Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk);
             scalar || program.definitions(inst).iter().any(scc)
         };
@@ -273,7 +274,10 @@ impl Combiner<'_> {
         let count = self.program.operands(inst).len();
         for at in 0..count {
             let operand = self.program.operands(inst)[at];
-            let Some(source) = self.copied(operand).filter(|_| operand.reg.is_none()) else { continue };
+            if operand.reg.is_some() {
+                continue;
+            }
+            let Some(source) = self.copied(operand) else { continue };
             let mut operands = self.program.operands(inst).to_vec();
             operands[at] = source;
             let same = source.class == operand.class && source.as_temp().is_some();
@@ -341,8 +345,10 @@ impl Combiner<'_> {
         if self.program[inst].mods != Mods::default() || self.program.operands(inst).len() != 2 {
             return false;
         }
-        let rules = RULES.iter().filter(|rule| rule.outer == outer && self.variants.has(rule.both));
-        for rule in rules.collect::<Vec<&Rule>>() {
+        for rule in rules_of(outer) {
+            if !self.variants.has(rule.both) {
+                continue;
+            }
             for at in 0..2 {
                 if rule.at >> at & 1 != 0 && self.pair_by(inst, rule, at) {
                     return true;
@@ -353,12 +359,13 @@ impl Combiner<'_> {
     }
 
     fn pair_by(&mut self, inst: Inst, rule: &Rule, at: usize) -> bool {
-        let operands = self.program.operands(inst).to_vec();
+        let &[a, b] = self.program.operands(inst) else { return false };
+        let operands = [a, b];
         let Some(inner) = self.only_source(operands[at]) else { return false };
         if self.program.op(inner) != Op::Hw(rule.inner) {
             return false;
         }
-        let parts = self.program.operands(inner).to_vec();
+        let parts = self.program.operands(inner);
         let new = rule.operands.map(|part| match part {
             Part::Other => operands[1 - at],
             Part::First => parts[0],

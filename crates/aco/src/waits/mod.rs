@@ -32,19 +32,22 @@ fn insert_for(program: &mut MachineProgram, all: bool) {
     let gpu = program.gpu;
     let count = program.blocks.len();
     let mut starts: Vec<PendingSet> = vec![PendingSet::default(); count];
+    let mut made: Vec<Vec<MachineInst>> = vec![Vec::new(); count];
     let mut due: BTreeSet<usize> = (0..count).collect();
     while let Some(block) = due.pop_first() {
         let mut pending = starts[block].clone();
-        follow(&program.blocks[block].insts, &gpu, &mut pending, all, None);
+        // What is made last is right: a block whose start changes is followed again.
+        made[block].clear();
+        made[block].reserve(program.blocks[block].insts.len() + 4);
+        follow(&program.blocks[block].insts, &gpu, &mut pending, all, &mut made[block]);
         for succ in &program.blocks[block].succs {
             if starts[*succ].join(&pending) {
                 due.insert(*succ);
             }
         }
     }
-    for (block, mut pending) in program.blocks.iter_mut().zip(starts) {
-        let insts = std::mem::take(&mut block.insts);
-        follow(&insts, &gpu, &mut pending, all, Some(&mut block.insts));
+    for (block, insts) in program.blocks.iter_mut().zip(made) {
+        block.insts = insts;
     }
 }
 
@@ -54,7 +57,7 @@ fn follow(
     gpu: &Gpu,
     pending: &mut PendingSet,
     all: bool,
-    mut out: Option<&mut Vec<MachineInst>>,
+    out: &mut Vec<MachineInst>,
 ) {
     let generation = gpu.generation();
     let mut asked: WaitNumbers = [None; Counter::COUNT];
@@ -71,19 +74,15 @@ fn follow(
         for (counter, number) in Counter::ALL.iter().zip(&mut numbers) {
             *number = number.filter(|number| pending.wait(*counter, *number));
         }
-        if let Some(out) = &mut out {
-            write(&numbers, gpu, out);
-            out.push(*inst);
-        }
+        write(&numbers, gpu, out);
+        out.push(*inst);
         pending.begin(&inst.inst, gpu);
     }
     // A wait at the end of a block holds for what comes next.
     for (counter, number) in Counter::ALL.iter().zip(&mut asked) {
         *number = number.filter(|number| pending.wait(*counter, *number));
     }
-    if let Some(out) = out {
-        write(&asked, gpu, out);
-    }
+    write(&asked, gpu, out);
 }
 
 /// The numbers of a wait.
@@ -118,6 +117,9 @@ const WAITS: [Opcode; 11] = [
 
 /// Writes waits for some numbers.
 fn write(numbers: &WaitNumbers, gpu: &Gpu, out: &mut Vec<MachineInst>) {
+    if numbers.iter().all(Option::is_none) {
+        return;
+    }
     let mut open = *numbers;
     let generation = gpu.generation();
     for opcode in WAITS {
