@@ -145,7 +145,19 @@ fn with_variant(program: &Program, inst: Inst, number: u16) -> Option<amdgcn::In
             name_half(&mut made, at, definition.reg, definition.class)?;
         }
     }
+    if made.mods.has(Mod::Compr) {
+        write_halves(&mut made);
+    }
     Some(made)
+}
+
+/// An export of halves is written with each register twice, where its halves are enabled.
+fn write_halves(inst: &mut amdgcn::Inst) {
+    let [_, low, high, ..] = inst.operands;
+    let enabled = inst.mods.get(Mod::En);
+    for (at, register) in [low, low, high, high].into_iter().enumerate() {
+        inst.operands[1 + at] = if enabled >> at & 1 != 0 { register } else { amdgcn::Operand::Off };
+    }
 }
 
 /// Where a value of 16 bits is in the upper half of a register: names that half. `None` if the form has no way to.
