@@ -46,7 +46,10 @@ pub mod stages;
 pub mod valid;
 pub mod waits;
 
-pub use compile::{CompileError, Compiled, FRONT_PHASES, Masked, Options, UNREPAIRED_PHASES, compile, front};
+pub use compile::{
+    CompileError, Compiled, FRONT_PHASES, Masked, Options, UNREPAIRED_PHASES, compile, compile_copy,
+    compile_merged, front, front_merged,
+};
 pub use error::FinishError;
 pub use finish::{BackPhase, Code, Limits, finish, finish_watched, finish_with};
 pub use opt::optimize;

@@ -35,7 +35,8 @@ struct ExecAccess {
 
 fn access(inst: &Inst, gpu: &Gpu) -> ExecAccess {
     let row = inst.row();
-    if effects::is_vector(row.format) {
+    // A message of a geometry shader is one of each active lane.
+    if effects::is_vector(row.format) || inst.opcode() == Opcode::s_sendmsg {
         return ExecAccess { reads: true, writes: false, only: false };
     }
     let scalar = matches!(row.format, Format::Sop1 | Format::Sop2);

@@ -130,8 +130,10 @@ fn write(numbers: &WaitNumbers, gpu: &Gpu, out: &mut Vec<MachineInst>) {
             continue;
         }
         let immediate = own().fold(0, |immediate, wait| {
-            let number = open[wait.counter as usize].take().unwrap_or(wait.field.most());
-            immediate | wait.field.put(number.min(wait.field.most()))
+            // The most that the field holds waits for nothing.
+            let most = wait.field.most();
+            let number = open[wait.counter as usize].take();
+            immediate | wait.field.put(number.map_or(most, |number| number.min(most.saturating_sub(1))))
         });
         let number = Operand::Imm(immediate.into());
         let operands = [Operand::reg(Reg::NULL, 1), number];
