@@ -76,12 +76,42 @@ fn is_exempt(reg: PhysReg) -> bool {
         || !reg.is_vgpr() && reg.0 > Reg::EXEC_HI.0 && reg != Reg::SCC
 }
 
+/// Registers that are copied: to, from, and the class.
+type RegMove = (PhysReg, PhysReg, RegClass);
+
+/// What parallel copies do.
+fn copy_moves(written: &[Definition], read: &[Operand]) -> impl Iterator<Item = RegMove> {
+    written.iter().zip(read).filter_map(|(to, from)| Some((to.reg?, from.reg?, to.class)))
+}
+
+/// What an instruction that makes, or takes apart, a scalar vector does.
+fn vector_moves(op: Op, definitions: &[Definition], operands: &[Operand]) -> Vec<RegMove> {
+    let (mut moves, mut bytes) = (Vec::new(), 0);
+    match (op, definitions, operands) {
+        (Op::Pseudo(Pseudo::CreateVector), [vector], parts) if vector.class.is_sgpr() => {
+            for part in parts {
+                let to = vector.reg.map(|reg| reg.advance(bytes));
+                moves.extend(to.zip(part.reg).map(|(to, from)| (to, from, part.class)));
+                bytes += u16::from(part.class.bytes());
+            }
+        }
+        (Op::Pseudo(Pseudo::SplitVector), parts, [vector]) if vector.class.is_sgpr() => {
+            for part in parts {
+                let from = vector.reg.map(|reg| reg.advance(bytes));
+                moves.extend(part.reg.zip(from).map(|(to, from)| (to, from, part.class)));
+                bytes += u16::from(part.class.bytes());
+            }
+        }
+        _ => {}
+    }
+    moves
+}
+
 /// Whether some of the scalar registers that are written exchange their values.
-fn has_scalar_cycle(written: &[Definition], read: &[Operand]) -> bool {
+fn has_scalar_cycle(moves: impl Iterator<Item = RegMove>) -> bool {
     let mut sources = [None; Reg::SCC.0 as usize + 1];
-    for (definition, operand) in written.iter().zip(read).filter(|(to, _)| to.class.is_sgpr()) {
-        let (Some(to), Some(from)) = (definition.reg, operand.reg) else { continue };
-        for at in 0..u16::from(definition.class.dwords()) {
+    for (to, from, class) in moves.filter(|(_, _, class)| class.is_sgpr()) {
+        for at in 0..u16::from(class.dwords()) {
             if let Some(source) = sources.get_mut(usize::from(to.reg().0 + at)) {
                 *source = Some(usize::from(from.reg().0 + at));
             }
@@ -347,6 +377,10 @@ impl Allocator<'_> {
                 Source::Const(_) | Source::Undef | Source::Fixed => {}
             }
         }
+        let moves = vector_moves(self.program.op(*inst), definitions, operands);
+        if !moves.is_empty() && has_scalar_cycle(moves.iter().copied()) {
+            self.program[*inst].payload = self.vector_scratch(&moves)?;
+        }
         for operand in operands.iter().filter(|operand| operand.kill) {
             let span = operand.as_temp().and_then(|name| self.span(name));
             if let (Some(span), Some(name)) = (span, operand.as_temp())
@@ -369,6 +403,28 @@ impl Allocator<'_> {
         Ok(())
     }
 
+    /// What copies in a vector may overwrite, as [`Payload::Copy`].
+    fn vector_scratch(&mut self, moves: &[RegMove]) -> Result<Payload, FinishError> {
+        let spans: Vec<RegSpan> = moves.iter().map(|(to, _, class)| RegSpan::new(*to, *class)).collect();
+        let free = self.free_scalar(&spans);
+        let scc = self.file.at(Reg::SCC.0).is_some();
+        match free {
+            Some(span) => self.note(span),
+            // With a register more, values can change places without `scc`.
+            None if scc => return Err(self.exhausted(RegClass::S1)),
+            None => {}
+        }
+        Ok(Payload::Copy(free.map(RegSpan::reg), scc))
+    }
+
+    /// A scalar register that holds nothing, and is not one of these.
+    fn free_scalar(&self, spans: &[RegSpan]) -> Option<RegSpan> {
+        let mut all = (0..self.bounds.sgprs)
+            .chain([Reg::VCC.0, Reg::VCC_HI.0])
+            .map(|first| RegSpan { first, count: 1 });
+        all.find(|span| self.file.is_free(*span) && !spans.iter().any(|other| other.meets(*span)))
+    }
+
     fn emit_copies(
         &mut self,
         copies: &[PendingCopy],
@@ -387,18 +443,14 @@ impl Allocator<'_> {
             .chain(read.iter().map(|operand| (operand.reg, operand.class)))
             .filter_map(|(reg, class)| Some(RegSpan::new(reg?, class)))
             .collect();
-        let mut free = (0..self.bounds.sgprs)
-            .chain([Reg::VCC.0, Reg::VCC_HI.0])
-            .map(|first| RegSpan { first, count: 1 });
-        let free =
-            free.find(|span| self.file.is_free(*span) && !spans.iter().any(|other| other.meets(*span)));
+        let free = self.free_scalar(&spans);
         // The value in it stays there.
         let scc = scc.is_some() && self.file.at(Reg::SCC.0) == scc;
         let touches_scc = spans.iter().any(|span| span.first == Reg::SCC.0);
         match free {
             Some(span) => self.note_scratch(span, &written),
             // With a register more, values can change places without `scc`.
-            None if (scc || touches_scc) && has_scalar_cycle(&written, &read) => {
+            None if (scc || touches_scc) && has_scalar_cycle(copy_moves(&written, &read)) => {
                 return Err(self.exhausted(RegClass::S1));
             }
             None => {}
