@@ -24,6 +24,7 @@ pub enum AcoCommand {
         Examples:\n  unwedge aco compile --gpu gfx1030 shader.spv\n  \
         unwedge aco compile --gpu gfx1030 --features +wavefrontsize64 --stats shader.spv\n  \
         unwedge aco compile --gpu gfx1100 --emit object -o shader.o shader.spv\n  \
+        unwedge aco compile --gpu gfx1100 --emit shared -o shader.co shader.spv\n  \
         unwedge aco compile --gpu gfx900 --stage fragment shader.spv\n  \
         unwedge aco compile --gpu gfx1030 --run --compare --groups 4 --buffer 0.0=in.bin --buffer 0.1=4K shader.spv\n  \
         unwedge aco compile --gpu gfx1200 --print-changed shader.spv\n  \
@@ -154,7 +155,7 @@ pub struct AcoBisect {
     #[command(flatten)]
     pub codegen: AcoCodegen,
     /// What COMMAND is given
-    #[arg(long, value_enum, default_value = "object")]
+    #[arg(long, value_enum, default_value = "shared")]
     pub emit: AcoEmit,
     /// How it is run, without a command.
     #[command(flatten)]
@@ -185,4 +186,6 @@ pub enum AcoEmit {
     Code,
     /// A relocatable HSA code object
     Object,
+    /// An HSA code object that a loader maps: a shared object of ELF
+    Shared,
 }

@@ -43,6 +43,7 @@ fn form(emit: AcoEmit) -> CodeForm {
         AcoEmit::Asm => CodeForm::Assembly,
         AcoEmit::Code => CodeForm::Code,
         AcoEmit::Object => CodeForm::Object,
+        AcoEmit::Shared => CodeForm::Shared,
     }
 }
 

@@ -51,6 +51,34 @@ fn buffers_go_to_files() {
     assert_eq!(code, Some(2), "{err}");
 }
 
+/// A shared object has the code in a segment that is mapped, and the symbols of the kernel.
+#[test]
+fn shared_objects_have_the_code_and_its_symbols() {
+    let folder = Folder::of(&[("a.txt", SHADER.to_vec())]);
+    for gpu in ["gfx900", "gfx1030", "gfx1200"] {
+        for (form, file) in [("shared", "a.co"), ("code", "a.bin")] {
+            let args = ["aco", "compile", "--gpu", gpu, "--emit", form, "-o", file, "a.txt"];
+            let (code, _, err) = folder.run(&args, b"");
+            assert_eq!((code, err.as_str()), (Some(0), ""));
+        }
+        let read = |file: &str| std::fs::read(folder.path(file)).expect("written");
+        let (shared, code) = (read("a.co"), read("a.bin"));
+        let object = unwedge::capture::elf::read(&shared).expect("a code object");
+        assert!(object.is_linked() && object.diagnostics.is_empty(), "{:?}", object.diagnostics);
+        let functions = object.functions();
+        assert_eq!(functions.iter().map(|function| function.name).collect::<Vec<_>>(), ["main"]);
+        assert!(functions[0].code.starts_with(&code) && functions[0].address % 256 == 0);
+        // The descriptor has the distance to the code.
+        let descriptor = object.symbols.iter().find(|symbol| symbol.name == "main.kd").expect("a descriptor");
+        let section = &object.sections[descriptor.section.expect("a section")];
+        let at = (descriptor.value - section.address) as usize + 16;
+        let distance =
+            section.bytes[at..].first_chunk().map(|bytes| u64::from_le_bytes(*bytes)).expect("bytes");
+        assert_eq!(descriptor.value.wrapping_add(distance), functions[0].address);
+        assert!(object.metadata().expect("metadata").contains("amdhsa.kernels"));
+    }
+}
+
 #[test]
 fn programs_are_printed_after_phases() {
     let print = |args: &[&str]| {

@@ -26,6 +26,8 @@ pub enum CodeForm {
     Code,
     /// A relocatable HSA code object.
     Object,
+    /// An HSA code object that a loader maps.
+    Shared,
 }
 
 /// Why compiled code, or the program after a phase, is not shown.
@@ -93,7 +95,9 @@ impl CompileView {
             match form {
                 CodeForm::Assembly => return Ok(object::program(&self.compiled, &self.gpu).into_bytes()),
                 CodeForm::Code => {}
-                CodeForm::Object => return Err(CompileViewError::NotKernel(self.stage.name())),
+                CodeForm::Object | CodeForm::Shared => {
+                    return Err(CompileViewError::NotKernel(self.stage.name()));
+                }
             }
         }
         let source = || object::source(&self.compiled, &self.gpu, "main", self.invocations);
@@ -101,6 +105,7 @@ impl CompileView {
             CodeForm::Assembly => source().into_bytes(),
             CodeForm::Code => self.compiled.code.words.iter().flat_map(|word| word.to_le_bytes()).collect(),
             CodeForm::Object => assemble(&source(), &self.gpu, Emit::Object(Loader::Hsa(5)))?,
+            CodeForm::Shared => assemble(&source(), &self.gpu, Emit::Shared(Loader::Hsa(5)))?,
         })
     }
 }
