@@ -3,13 +3,16 @@
 mod rig;
 
 use rig::cases::{Case, CaseLine, cases, machine};
-use rig::translate::{Temps, append, sections};
+use rig::translate::{LANE_BYTES, Ssa, Temps, append, computing, instructions, sections, ssa};
 use std::ops::Range;
 use unwedge_aco::assemble::assemble;
 use unwedge_aco::hardware;
 use unwedge_aco::ir::shape::Variants;
-use unwedge_aco::ir::{Definition, Inst, NewInst, Op, Operand, Payload, Program, Progress, Pseudo, Source};
+use unwedge_aco::ir::{
+    Definition, Inst, NewInst, Op, Operand, Payload, PhysReg, Program, Progress, Pseudo, Source,
+};
 use unwedge_aco::machine::{MachineProgram, from_program};
+use unwedge_aco::{Limits, Passes, finish, optimize, valid};
 use unwedge_isa::amdgcn::model::Role;
 use unwedge_isa::amdgcn::{Gpu, Opcode, Reg, text};
 use unwedge_sim::amdgcn::{Control, Dispatch, Program as Code, SimMemory, Watch, watch};
@@ -17,6 +20,8 @@ use unwedge_sim::amdgcn::{Control, Dispatch, Program as Code, SimMemory, Watch, 
 /// How many registers of each bank cases use.
 const REGS: u16 = 34;
 const LANES: usize = 64;
+/// Denormals of 32 bits are flushed, those of 16 bits are kept.
+const FLOAT_MODE: u8 = 0xc0;
 
 /// What registers hold.
 #[derive(Debug, Clone, PartialEq)]
@@ -231,4 +236,139 @@ fn copies_are_right_and_not_longer_than_in_the_cases() {
     println!("lower_to_hw_instr: {all} parts, {wrong} wrong, {longer} longer, {shorter} shorter");
     assert_eq!(wrong, 0);
     assert!(longer * 50 < all, "{longer} of {all} are longer");
+}
+
+/// Runs a program in SSA form: what lanes store.
+fn stored(program: &Program, arguments: &[(PhysReg, u8)], seed: u64) -> Result<Vec<u8>, String> {
+    let gpu = program.gpu;
+    let code = finish(&mut program.clone(), &Limits::of(&gpu)).map_err(|error| error.to_string())?;
+    let lanes = if gpu.wave64() { 64 } else { 32 };
+    let bytes = lanes * LANE_BYTES as usize;
+    let mut memory = SimMemory::default();
+    memory.map(rig::OUTPUT, vec![0; bytes]).expect("free");
+    let mut words = Words(seed);
+    let mut dispatch = Dispatch {
+        size: [lanes as u32, 1, 1],
+        scalars: (0..).zip(rig::descriptor(rig::OUTPUT, bytes, gpu.generation())).collect(),
+        threads_hold: vec![(0, (0..lanes as u32).map(|lane| lane * LANE_BYTES).collect())],
+        mode: 0x100 | u32::from(FLOAT_MODE),
+        ..Dispatch::default()
+    };
+    for (reg, dwords) in arguments {
+        for number in 0..u16::from(*dwords) {
+            let reg = Reg(reg.reg().0 + number);
+            if reg.is_vgpr() {
+                dispatch
+                    .threads_hold
+                    .push((reg.index() as u8, (0..lanes).map(|_| value(&mut words)).collect()));
+            } else {
+                dispatch.scalars.push((reg.0, value(&mut words)));
+            }
+        }
+    }
+    rig::execute(&code, gpu, &mut memory, &dispatch)?;
+    Ok(memory.get(rig::OUTPUT, bytes).expect("mapped").to_vec())
+}
+
+/// A number as arguments have it: floats of 32 and 16 bits, small integers, signed zeros, infinities, NaNs, denormals.
+fn value(words: &mut Words) -> u32 {
+    const SPECIAL: [u32; 12] = [
+        0,
+        0x8000_0000,
+        0x7f80_0000,
+        0xff80_0000,
+        0x7fc0_0001,
+        0x0000_0001,
+        0x807f_ffff,
+        0x3f80_0000,
+        0x7c00_8000,
+        0xfc00_0001,
+        0x7e00_3c00,
+        0x3f00_0000,
+    ];
+    let word = words.next();
+    match words.next() % 8 {
+        0 => SPECIAL[word as usize % SPECIAL.len()],
+        1 => word % 64,
+        2 | 3 => ((word as i32 % 4096) as f32 / 256.0).to_bits(),
+        4 => 0x3c00_3c00 ^ word & 0x8fff_8fff,
+        _ => word,
+    }
+}
+
+/// Optimizes the program of a case: how many instructions it and the case's have.
+fn optimized(case: &Case) -> Result<[usize; 2], String> {
+    let Ssa { program, arguments, stores } = ssa(case)?;
+    let variants = Variants::of(&case.gpu);
+    let mut optimized = program.clone();
+    optimize(&mut optimized, FLOAT_MODE, Passes::default());
+    if let Err(violations) = valid::ir(&program, &variants) {
+        return Err(format!("not of this IR: {}", violations[0].message));
+    }
+    if let Err(violations) = valid::ir(&optimized, &variants) {
+        return Err(format!("{}: {}", violations[0].describe(&optimized), shown(&optimized)));
+    }
+    for seed in 0..4 {
+        let before = stored(&program, &arguments, seed)?;
+        let after = stored(&optimized, &arguments, seed)
+            .map_err(|error| format!("{error}\n{}", shown(&optimized)))?;
+        if let Some(at) = (0..before.len()).find(|at| before[*at] != after[*at]) {
+            let at = at & !3;
+            let word =
+                |bytes: &[u8]| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+            let part = at as u32 % LANE_BYTES / 16;
+            return Err(format!(
+                "part {part}: {:x}, not {:x}\n{}",
+                word(&after),
+                word(&before),
+                shown(&optimized)
+            ));
+        }
+    }
+    let own = computing(&optimized) - stores;
+    let theirs = instructions(&case.output);
+    if own > theirs {
+        println!("{}: {own} instructions, not {theirs}", case.id);
+        if std::env::var_os("UNWEDGE_ALL").is_some() {
+            println!("{}", shown(&optimized));
+        }
+    }
+    Ok([own, theirs])
+}
+
+fn shown(program: &Program) -> String {
+    let mut text = String::new();
+    unwedge_aco::ir::text::print(program, &mut text);
+    text
+}
+
+/// Cases whose input has what programs of this compiler do not have.
+const FOREIGN: [&str; 5] = ["modifier ", "halves", "on this GPU", "not of this IR", "v_interp_p2_f32_inreg"];
+
+#[test]
+fn optimized_programs_do_the_same_and_are_not_longer_than_in_many_cases() {
+    let cases = cases("optimize");
+    if cases.is_empty() {
+        eprintln!("no cases");
+        return;
+    }
+    let (mut left, mut wrong, mut good, mut longer) = (0, 0, 0, 0);
+    for case in &cases {
+        match optimized(case) {
+            Ok([own, theirs]) if own > theirs => longer += 1,
+            Ok(_) => good += 1,
+            Err(why) if FOREIGN.iter().any(|foreign| why.contains(foreign)) => {
+                left += 1;
+                println!("{}: {why}", case.id);
+            }
+            Err(why) => {
+                wrong += 1;
+                println!("{}: {why}", case.id);
+            }
+        }
+    }
+    println!("optimize: {good} good, {longer} longer, {left} left out, {wrong} wrong");
+    assert_eq!(wrong, 0);
+    // ACO also folds negations, output modifiers and conversions where NaNs and signs of zeros become others.
+    assert!(good * 5 >= (good + longer) * 2, "{good} of {}", good + longer);
 }

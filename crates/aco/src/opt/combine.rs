@@ -74,6 +74,12 @@ impl Combiner<'_> {
                 break;
             }
             let changed = self.vectors(inst)
+                || self.part_instruction(inst)
+                || self.pack(inst)
+                || self.choose_by_mask(inst)
+                || self.whole(inst)
+                || self.condition(inst)
+                || self.bit_test(inst)
                 || self.fold_constants(inst)
                 || self.fold_signs(inst)
                 || self.fold_masks(inst)
