@@ -52,13 +52,7 @@ fn insert_for(program: &mut MachineProgram, all: bool) {
 }
 
 /// Follows a block; `out` gets its instructions with waits between them.
-fn follow(
-    insts: &[MachineInst],
-    gpu: &Gpu,
-    pending: &mut PendingSet,
-    all: bool,
-    out: &mut Vec<MachineInst>,
-) {
+fn follow(insts: &[MachineInst], gpu: &Gpu, pending: &mut PendingSet, all: bool, out: &mut Vec<MachineInst>) {
     let generation = gpu.generation();
     let mut asked: WaitNumbers = [None; Counter::COUNT];
     for inst in insts {
