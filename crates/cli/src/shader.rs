@@ -15,8 +15,8 @@ use unwedge::shader::interp::{Bindings, RunError};
 use unwedge::shader::text;
 use unwedge_view::asm::launch::zeros;
 use unwedge_view::shader::{
-    BufferRequest, BufferSource, OptimizationView, PrintRequest, PushRequest, RunRequest, RunView, ShaderRunError, Validity,
-    ValidityView,
+    BufferRequest, BufferSource, OptimizationView, PrintRequest, PushRequest, RunRequest, RunView,
+    ShaderRunError, Validity, ValidityView,
 };
 
 /// Runs the command.

@@ -291,7 +291,8 @@ fn code_and_shaders(schemas: &mut Schemas) {
     }
     schemas.run("shader validate", &["shader", "validate", "--json", "-"], b"shader compute \"main\"\nno\n");
     for buffer in ["0.5=16", "0.5=8"] {
-        let args = ["aco", "compile", "--gpu", "gfx1030", "--json", "--run", "--compare", "--buffer", buffer, "-"];
+        let args =
+            ["aco", "compile", "--gpu", "gfx1030", "--json", "--run", "--compare", "--buffer", buffer, "-"];
         schemas.run("aco compile", &args, SHADER);
     }
 }
