@@ -67,7 +67,7 @@ fn shared_objects_have_the_code_and_its_symbols() {
         assert!(object.is_linked() && object.diagnostics.is_empty(), "{:?}", object.diagnostics);
         let functions = object.functions();
         assert_eq!(functions.iter().map(|function| function.name).collect::<Vec<_>>(), ["main"]);
-        assert!(functions[0].code.starts_with(&code) && functions[0].address % 256 == 0);
+        assert!(functions[0].code.starts_with(&code) && functions[0].address.is_multiple_of(256));
         // The descriptor has the distance to the code.
         let descriptor = object.symbols.iter().find(|symbol| symbol.name == "main.kd").expect("a descriptor");
         let section = &object.sections[descriptor.section.expect("a section")];
