@@ -225,12 +225,12 @@ impl Selector<'_> {
     /// Loads words of LDS.
     pub(super) fn load_local(&mut self, place: SlotPlace, count: u32) -> Vec<Operand> {
         let (address, constant) = self.local_address(place, count * 4);
-        let aligned = place.constant % 8 == 0;
+        let aligned = place.constant.is_multiple_of(8);
         let mut words = Vec::new();
         while (words.len() as u32) < count {
             let at = words.len() as u32;
             let (dwords, opcode) = match count - at {
-                2.. if aligned && at % 2 == 0 => (2, Opcode::ds_read_b64),
+                2.. if aligned && at.is_multiple_of(2) => (2, Opcode::ds_read_b64),
                 _ => (1, Opcode::ds_read_b32),
             };
             let class = RegClass::vgpr(dwords);
@@ -249,7 +249,7 @@ impl Selector<'_> {
     pub(super) fn store_local(&mut self, place: SlotPlace, values: &[Option<Operand>]) {
         let (address, constant) = self.local_address(place, values.len() as u32 * 4);
         let start = place.constant as usize / 4;
-        for (first, count) in runs(values, |at, len| len == 1 && (start + at) % 2 == 0) {
+        for (first, count) in runs(values, |at, len| len == 1 && (start + at).is_multiple_of(2)) {
             let words: Vec<Operand> =
                 values[first..first + count].iter().filter_map(|value| *value).collect();
             let opcode = if count == 2 { Opcode::ds_write_b64 } else { Opcode::ds_write_b32 };
