@@ -4,14 +4,18 @@
 //! push constants, workgroup counts, then what the hardware adds: the workgroup and the offset in scratch. Local ids are in vector registers, from gfx11 on
 //! packed in one. From gfx12 on the workgroup is in `ttmp` registers.
 
+mod geometry;
 mod graphics;
+mod registers;
 
 use crate::compile::CompileError;
 use crate::ir::PhysReg;
 pub use graphics::{Interface, PixelInput};
 use unwedge_base::entity::SecondaryMap;
 use unwedge_isa::amdgcn::{Gfx, Gpu, Reg};
-use unwedge_shader::ir::{Function, Op, Payload, ResourceClass, Shader, Space, SystemValue, Value};
+use unwedge_shader::ir::{
+    AmdRegisters, Function, Op, Payload, ResourceClass, Shader, Space, SystemValue, Value,
+};
 
 /// What is given to a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -56,10 +60,47 @@ pub enum Argument {
     VertexId,
     /// The instance.
     InstanceId,
+    /// Up to gfx10.3: the low word of the address of the descriptors of rings. Later that is [`Argument::RingOffsets`].
+    Rings,
+    /// The patch: of a tessellation control shader, or of an evaluation shader.
+    PatchId,
+    /// Of a tessellation control shader: the patch in its workgroup (8 bits), and the vertex of the patch (5 bits).
+    RelativeIds,
+    /// The vertex in its workgroup, of a vertex shader before tessellation, up to gfx10.3.
+    RelativeVertex,
+    /// The offset in the memory that control shaders leave patches in.
+    OffchipOffset,
+    /// The offset in the ring of tessellation factors.
+    FactorOffset,
+    /// How many patches the workgroup of a tessellation control shader has.
+    PatchCount,
+    /// A coordinate in the patch.
+    TessU,
+    /// The other one.
+    TessV,
+    /// The patch of an evaluation shader, counted from the offset.
+    RelativePatch,
+    /// The offset of a wave in the ring before geometry shaders, up to gfx8.
+    EsToGs,
+    /// The offset of a wave in the ring after geometry shaders.
+    GsToVs,
+    /// The number of a wave of geometry shaders, for messages, up to gfx8.
+    GsWaveId,
+    /// Where vertices of the primitive of a geometry shader are: up to gfx8 one in each register, in dwords of the ring; then two of 16 bits, in dwords of LDS; on
+    /// gfx12 three of 8 bits, 9 bits apart, in vertices.
+    VertexOffset(u8),
+    /// The primitive of a geometry shader.
+    GeometryPrimitive,
+    /// The invocation of a geometry shader.
+    GeometryInvocation,
+    /// Where emitted vertices are in LDS in bytes (16 bits), and after them 64 bytes and a dword a vertex for counting them (16 bits).
+    EmittedLds,
     /// Which quads begin a primitive, and where parameters are in LDS: what `m0` holds for interpolation.
     PrimitiveMask,
     /// What the hardware gives a pixel.
     Pixel(PixelInput),
+    /// What the registers of a shader that names them hold.
+    Registers(AmdRegisters),
 }
 
 /// An argument and where it is.
@@ -182,6 +223,29 @@ struct Uses {
 }
 
 impl Uses {
+    /// What any of several shaders uses.
+    fn of_all(shaders: &[&Shader]) -> Uses {
+        let mut all = Uses { sets: Vec::new(), push: Push::None, num_workgroups: false, workgroup_id: 0 };
+        for uses in shaders.iter().map(|shader| Uses::of(shader)) {
+            all.sets.extend(uses.sets);
+            all.push = match (all.push, uses.push) {
+                (Push::None, push) | (push, Push::None) => push,
+                (Push::Words(mut words), Push::Words(more)) => {
+                    words.extend(more);
+                    words.sort_unstable();
+                    words.dedup();
+                    if words.len() > INLINE_PUSH_WORDS { Push::Memory } else { Push::Words(words) }
+                }
+                _ => Push::Memory,
+            };
+            all.num_workgroups |= uses.num_workgroups;
+            all.workgroup_id |= uses.workgroup_id;
+        }
+        all.sets.sort_unstable();
+        all.sets.dedup();
+        all
+    }
+
     fn of(shader: &Shader) -> Uses {
         let func = shader.entry();
         let (mut sets, mut words, mut inline) = (Vec::new(), Vec::new(), true);

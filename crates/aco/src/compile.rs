@@ -2,10 +2,13 @@
 
 use crate::abi::Args;
 use crate::error::FinishError;
-use crate::finish::{Code, Limits, finish};
+use crate::finish::{BackPhase, Code, Limits, finish_with};
 use crate::graphics::GraphicsOptions;
 use crate::ir::Program;
-use crate::opt::{self, Passes};
+use crate::ir::shape::Variants;
+use crate::opt;
+use crate::passes::Passes;
+use crate::valid::PhaseChecks;
 use crate::{exec, helpers, lower, mask_phis, schedule, select};
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_shader::ir::{FloatMode, Op, Round, Shader, ShaderInfo, Stage, SystemValue, Type};
@@ -45,6 +48,12 @@ pub enum CompileError {
     /// A stage that is not built.
     #[error("{} shaders are not compiled yet", .0.name())]
     Stage(Stage),
+    /// A stage that the GPU runs merged with another one.
+    #[error("{} and {} shaders run merged on this GPU, and are compiled together", .0.name(), .1.name())]
+    Merged(Stage, Stage),
+    /// Stages that the GPU does not run merged.
+    #[error("{} shaders do not run merged with those of the next stage on this GPU", .0.name())]
+    Apart(Stage),
     /// A shader that is not one function.
     #[error("the shader has {0} functions; calls are not compiled")]
     Functions(usize),
@@ -77,9 +86,19 @@ pub enum CompileError {
     /// More arguments than the scalar registers that the driver can load.
     #[error("the arguments take {0} scalar registers; 16 are loaded")]
     Arguments(usize),
-    /// The shader asks for different modes of floats of 16 and 64 bits, which share one.
-    #[error("floats of 16 and of 64 bits have different modes, and the hardware has one for both")]
+    /// The shader asks for different modes of floats of 16 and 64 bits, which share one, or merged shaders do of the same floats.
+    #[error(
+        "floats of 16 and of 64 bits, or of merged shaders, have different modes, and the hardware has one for both"
+    )]
     FloatModes,
+    /// A phase broke the program, as a validator says.
+    #[error("the program is not valid after {phase}: {violation}")]
+    Invalid {
+        /// The phase.
+        phase: &'static str,
+        /// The first violation.
+        violation: String,
+    },
     /// The back half does not make code of it.
     #[error(transparent)]
     Finish(#[from] FinishError),
@@ -94,6 +113,8 @@ pub struct Compiled {
     pub args: Args,
     /// The rounding and denormal bits of the MODE register that it starts with.
     pub float_mode: u8,
+    /// How many changes of instructions combining made.
+    pub combinations: u32,
 }
 
 /// Compiles a shader. It is lowered in place.
@@ -102,14 +123,61 @@ pub struct Compiled {
 ///
 /// What is not compiled.
 pub fn compile(shader: &mut Shader, options: &Options) -> Result<Compiled, CompileError> {
-    let Masked { mut program, args, float_mode } = front(shader, options, &mut |_, _| {})?;
-    let code = finish(&mut program, &options.limits)?;
-    Ok(Compiled { code, args, float_mode })
+    let mut checks = PhaseChecks::new(options.passes);
+    let masked = front(shader, options, &mut |phase, program| checks.after(phase, program))?;
+    finish_masked(masked, options, checks)
+}
+
+/// Compiles the shaders of two stages that run merged: vertex and tessellation control, or one of vertex and tessellation evaluation with geometry. The first one's outputs
+/// that the second does not read are left out. Both are lowered in place.
+///
+/// # Errors
+///
+/// What is not compiled.
+pub fn compile_merged(
+    first: &mut Shader,
+    second: &mut Shader,
+    options: &Options,
+) -> Result<Compiled, CompileError> {
+    let mut checks = PhaseChecks::new(options.passes);
+    let masked = front_merged(first, second, options, &mut |phase, program| checks.after(phase, program))?;
+    finish_masked(masked, options, checks)
+}
+
+/// Compiles the shader that exports what a geometry shader has left in memory, for pipelines without primitive shaders. Only the first stream is exported.
+///
+/// # Errors
+///
+/// What is not compiled.
+pub fn compile_copy(geometry: &Shader, options: &Options) -> Result<Compiled, CompileError> {
+    let mut lowered = geometry.clone();
+    lower::lower(&mut lowered, options);
+    let (copy, slots) = lower::geometry::copy_shader(&lowered, options);
+    let float_mode = float_mode(&copy.info.float_modes)?;
+    let args = Args::copy(&copy, options, slots)?;
+    let mut checks = PhaseChecks::new(options.passes);
+    let mut watch = |phase: &'static str, program: &Program| checks.after(phase, program);
+    let masked = front_lowered(&[&copy], args, float_mode, options, &mut watch)?;
+    finish_masked(masked, options, checks)
+}
+
+fn finish_masked(
+    masked: Masked,
+    options: &Options,
+    mut checks: PhaseChecks,
+) -> Result<Compiled, CompileError> {
+    let Masked { mut program, args, float_mode } = masked;
+    let mut watch = |phase: BackPhase, program: &Program| checks.after(phase.name(), program);
+    let code = finish_with(&mut program, &options.limits, options.passes, &mut watch);
+    if let Some((phase, violation)) = checks.first {
+        return Err(CompileError::Invalid { phase, violation });
+    }
+    Ok(Compiled { code: code?, args, float_mode, combinations: program.combinations })
 }
 
 /// The low byte of the MODE register: two bits of rounding for 32 bits, two for 16 and 64, then two each of which denormals are kept.
 /// Where the shader does not say, those of 32 bits are flushed, which is faster on older GPUs.
-fn float_mode(info: &ShaderInfo) -> Result<u8, CompileError> {
+fn float_mode(modes: &[FloatMode; 3]) -> Result<u8, CompileError> {
     let round = |mode: &FloatMode| match mode.round {
         Round::NearestEven => 0,
         Round::Up => 1,
@@ -117,7 +185,7 @@ fn float_mode(info: &ShaderInfo) -> Result<u8, CompileError> {
         Round::Zero => 3,
     };
     let denormals = |mode: &FloatMode, flush| if mode.flush.unwrap_or(flush) { 0 } else { 3 };
-    let [half, single, double] = &info.float_modes;
+    let [half, single, double] = modes;
     let agree = half.flush.is_none() || double.flush.is_none() || half.flush == double.flush;
     // A mode that the shader does not ask for rounds to the nearest.
     let plain = |mode: &FloatMode| *mode == FloatMode { preserve: mode.preserve, ..FloatMode::default() };
@@ -156,23 +224,69 @@ pub fn front(
     options: &Options,
     watch: &mut dyn FnMut(&'static str, &Program),
 ) -> Result<Masked, CompileError> {
-    if !matches!(shader.info.stage, Stage::Compute | Stage::Vertex | Stage::Fragment) {
-        return Err(CompileError::Stage(shader.info.stage));
-    }
-    let float_mode = float_mode(&shader.info)?;
+    let float_mode = float_mode(&shader.info.float_modes)?;
     lower::lower(shader, options);
-    let (mut program, args) = select::select(shader, options)?;
+    let args = Args::of(&[shader], options)?;
+    front_lowered(&[shader], args, float_mode, options, watch)
+}
+
+/// [`front`] of two stages that run merged.
+///
+/// # Errors
+///
+/// What is not compiled.
+pub fn front_merged(
+    first: &mut Shader,
+    second: &mut Shader,
+    options: &Options,
+    watch: &mut dyn FnMut(&'static str, &Program),
+) -> Result<Masked, CompileError> {
+    let float_mode = float_mode(&joined_modes(&first.info, &second.info)?)?;
+    lower::lower(first, options);
+    lower::lower(second, options);
+    let args = Args::of(&[first, second], options)?;
+    lower::keep_outputs(first, &args.interface.passed);
+    // What the first shader is given may be less now.
+    let args = Args::of(&[first, second], options)?;
+    front_lowered(&[first, second], args, float_mode, options, watch)
+}
+
+/// How floats behave in both of two shaders.
+fn joined_modes(first: &ShaderInfo, second: &ShaderInfo) -> Result<[FloatMode; 3], CompileError> {
+    let mut joined = first.float_modes;
+    for (own, other) in joined.iter_mut().zip(&second.float_modes) {
+        let flushes = own.flush.is_some() && other.flush.is_some() && own.flush != other.flush;
+        if flushes || own.round != other.round {
+            return Err(CompileError::FloatModes);
+        }
+        own.flush = own.flush.or(other.flush);
+        own.preserve |= other.preserve;
+    }
+    Ok(joined)
+}
+
+fn front_lowered(
+    parts: &[&Shader],
+    args: Args,
+    float_mode: u8,
+    options: &Options,
+    watch: &mut dyn FnMut(&'static str, &Program),
+) -> Result<Masked, CompileError> {
+    let mut program = select::select(parts, &args, options)?;
     watch(FRONT_PHASES[0], &program);
     opt::optimize(&mut program, float_mode, options.passes);
     watch(FRONT_PHASES[1], &program);
+    let variants = Variants::of(&options.gpu);
     if options.passes.scheduling {
-        schedule::schedule(&mut program);
+        schedule::schedule(&mut program, &variants);
     }
     watch(FRONT_PHASES[2], &program);
     mask_phis::lower_mask_phis(&mut program);
     watch(FRONT_PHASES[3], &program);
-    exec::insert_exec_masks(&mut program);
-    if shader.info.stage == Stage::Fragment {
+    exec::insert_exec_masks(&mut program, &variants);
+    if let [shader] = parts
+        && shader.info.stage == Stage::Fragment
+    {
         helpers::insert(&mut program, helpers::needs_quads(shader, options.gpu.generation()));
     }
     watch(FRONT_PHASES[4], &program);

@@ -4,10 +4,11 @@
 //! little further down if nothing between uses its registers. The rules of the encoding: results in an even and an odd register, sources at the same
 //! place in different banks, one literal, two scalar values. Facts: `data/amd/vopd.txt`, AMD's manuals of RDNA3 and RDNA4.
 
+use crate::ir::shape::variants_of;
 use crate::machine::{MachineInst, MachineProgram};
 use unwedge_isa::amdgcn::effects::{self, Regs};
 use unwedge_isa::amdgcn::model::{Form, Format, OperandSlot};
-use unwedge_isa::amdgcn::tables::{has, variants};
+use unwedge_isa::amdgcn::tables::has;
 use unwedge_isa::amdgcn::{Gfx, Gpu, Inst, Mods, Opcode, Operand, Reg, codec};
 
 /// How far down the second of a pair is looked for.
@@ -212,13 +213,10 @@ fn combine(x: &Half, y: &Half, gpu: &Gpu) -> Option<Inst> {
     if literals.len() > 1 || literals.len() + scalars.len() > SCALARS {
         return None;
     }
-    let all = variants();
-    let start = all.partition_point(|variant| variant.row < x.opcode as u16);
-    let own = all[start..].iter().take_while(|variant| variant.row == x.opcode as u16);
     let is_pair =
         |second: &Option<(u16, &'static str, u8)>| second.is_some_and(|(row, ..)| row == y.opcode as u16);
-    let number = (start..).zip(own).find(|(_, variant)| is_pair(&variant.second) && has(variant, gpu))?.0;
-    let mut made = Inst::new(u16::try_from(number).ok()?)?;
+    let number = variants_of(x.opcode).find(|(_, variant)| is_pair(&variant.second) && has(variant, gpu))?.0;
+    let mut made = Inst::new(number)?;
     let slots: &[OperandSlot] = &made.variant().slots;
     if usize::from(made.variant().written) != x.count + y.count || slots.len() < x.count + y.count {
         return None;

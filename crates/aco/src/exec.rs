@@ -5,19 +5,20 @@
 //! of the constructs that it leaves. Blocks where lanes meet or change then set `exec` from a mask, whatever it was. The branch of a divergent `if`
 //! keeps the lanes of its condition.
 
+use crate::compares;
+use crate::hash::{MixMap, MixSet};
 use crate::ir::shape::{self, Variants};
 use crate::ir::{
     Block, Construct, ConstructKind, Definition, Inst, Jump, NewInst, Op, Operand, PhysReg, Program,
     Progress, Pseudo, RegClass, Role, Temp,
 };
 use crate::linear_ssa::LinearVar;
-use std::collections::{HashMap, HashSet};
 use unwedge_isa::amdgcn::model::{Form, Format};
-use unwedge_isa::amdgcn::{Opcode, Reg, tables};
+use unwedge_isa::amdgcn::{Opcode, Reg};
 
 /// Inserts the masks, and the instructions that set `exec` from them.
-pub(crate) fn insert_exec_masks(program: &mut Program) {
-    let mut masks = Masks::of(program);
+pub(crate) fn insert_exec_masks(program: &mut Program, variants: &Variants) {
+    let mut masks = Masks::of(program, variants);
     masks.take_out(program);
     masks.set(program);
     program.progress = Progress::Masked;
@@ -40,8 +41,8 @@ struct Removal {
 }
 
 /// Constructs that lanes leave for one around them.
-fn losing(program: &Program) -> HashSet<Construct> {
-    let mut losing = HashSet::new();
+fn losing(program: &Program) -> MixSet<Construct> {
+    let mut losing = MixSet::default();
     for data in program.blocks.values() {
         let (Jump::Break(target) | Jump::Continue(target)) = data.jump else { continue };
         let mut at = data.construct;
@@ -54,8 +55,8 @@ fn losing(program: &Program) -> HashSet<Construct> {
 }
 
 /// How often temporaries are read.
-fn uses(program: &Program) -> HashMap<Temp, u32> {
-    let mut uses = HashMap::new();
+fn uses(program: &Program) -> MixMap<Temp, u32> {
+    let mut uses = MixMap::default();
     for &inst in program.blocks.values().flat_map(|data| &data.insts) {
         for temp in program.operands(inst).iter().filter_map(Operand::as_temp) {
             *uses.entry(temp).or_default() += 1;
@@ -64,16 +65,16 @@ fn uses(program: &Program) -> HashMap<Temp, u32> {
     uses
 }
 
-struct Masks {
-    vars: HashMap<(Construct, MaskUse), LinearVar>,
+struct Masks<'a> {
+    vars: MixMap<(Construct, MaskUse), LinearVar>,
     /// Conditions of divergent `if`s.
-    conditions: HashMap<Construct, Operand>,
+    conditions: MixMap<Construct, Operand>,
     removals: Vec<Removal>,
     /// `if`s that all lanes of the wave enter, and that none leaves for a construct around it: all lanes meet after them.
-    full: HashSet<Construct>,
+    full: MixSet<Construct>,
     class: RegClass,
     wave64: bool,
-    variants: Variants,
+    variants: &'a Variants,
 }
 
 fn exec_of(class: RegClass) -> Operand {
@@ -82,18 +83,18 @@ fn exec_of(class: RegClass) -> Operand {
 
 const SCC: Definition = Definition::reg(PhysReg::SCC, RegClass::S1);
 
-impl Masks {
+impl<'a> Masks<'a> {
     /// Saves `exec` where divergent constructs are entered, and finds what changes the masks.
-    fn of(program: &mut Program) -> Masks {
+    fn of(program: &mut Program, variants: &'a Variants) -> Masks<'a> {
         let class = program.lane_mask();
         let mut masks = Masks {
-            vars: HashMap::new(),
-            conditions: HashMap::new(),
+            vars: MixMap::default(),
+            conditions: MixMap::default(),
             removals: Vec::new(),
-            full: HashSet::new(),
+            full: MixSet::default(),
             class,
             wave64: program.gpu.wave64(),
-            variants: Variants::of(&program.gpu),
+            variants,
         };
         let constructs: Vec<Construct> = program.constructs.keys().collect();
         let losing = losing(program);
@@ -115,8 +116,8 @@ impl Masks {
         &mut self,
         program: &mut Program,
         construct: Construct,
-        losing: &HashSet<Construct>,
-        uses: &HashMap<Temp, u32>,
+        losing: &MixSet<Construct>,
+        uses: &MixMap<Temp, u32>,
     ) -> bool {
         let data = program.constructs[construct];
         let Some(head) = data.head.filter(|_| data.divergent && program.whole_waves) else { return false };
@@ -162,9 +163,8 @@ impl Masks {
         if opcode.row().format != Format::Vopc || !matches!(data.form, Form::Native | Form::E64) {
             return None;
         }
-        let name = opcode.row().name.strip_prefix("v_cmp_")?;
-        let row = tables::rows().iter().find(|row| row.name.strip_prefix("v_cmpx_") == Some(name))?;
-        let variant = self.variants.widest(row.opcode)?;
+        let to_exec = compares::to_exec(opcode)?;
+        let variant = self.variants.widest(to_exec)?;
         let definitions: Vec<Definition> = shape::definitions(variant)
             .map(|slot| match slot.reg == Reg::EXEC.0 {
                 true => Definition::reg(PhysReg::EXEC, self.class),
@@ -172,7 +172,7 @@ impl Masks {
             })
             .collect();
         let operands = program.operands(inst).to_vec();
-        let mut new = NewInst::hw(row.opcode, &definitions, &operands);
+        let mut new = NewInst::hw(to_exec, &definitions, &operands);
         (new.form, new.mods) = (data.form, data.mods);
         let made = program.make_inst(&new);
         program[made].loc = data.loc;

@@ -5,6 +5,7 @@ use crate::cost::BlockDepth;
 use crate::error::FinishError;
 use crate::ir::shape::Variants;
 use crate::ir::{Program, RegCounts};
+use crate::passes::Passes;
 use crate::{
     allocate, clauses, delay, dual, edges, eliminate, hardware, hazards, live, machine, occupancy, priority,
     skips, spill, waits,
@@ -46,6 +47,8 @@ pub struct Code {
     pub depths: Vec<BlockDepth>,
     /// How many instructions there are.
     pub instructions: usize,
+    /// How many of them are copies of values between registers.
+    pub copies: usize,
     /// Registers that it uses; scalar ones without `vcc`.
     pub registers: RegCounts,
     /// Bytes of LDS of a workgroup.
@@ -107,6 +110,20 @@ pub fn finish_watched(
     limits: &Limits,
     watch: &mut dyn FnMut(BackPhase, &Program),
 ) -> Result<Code, FinishError> {
+    finish_with(program, limits, Passes::default(), watch)
+}
+
+/// The same with a choice of the optional phases.
+///
+/// # Errors
+///
+/// What keeps the program from being compiled.
+pub fn finish_with(
+    program: &mut Program,
+    limits: &Limits,
+    passes: Passes,
+    watch: &mut dyn FnMut(BackPhase, &Program),
+) -> Result<Code, FinishError> {
     if program.gpu.has_agprs() {
         return Err(FinishError::Gpu(program.gpu.name()));
     }
@@ -117,15 +134,27 @@ pub fn finish_watched(
     watch(BackPhase::Allocate, program);
     eliminate::eliminate(program)?;
     watch(BackPhase::Eliminate, program);
-    hardware::lower(program, &variants)?;
+    let copies = hardware::lower(program, &variants)?;
     watch(BackPhase::Hardware, program);
     let mut machine = machine::from_program(program, &variants)?;
-    skips::simplify(&mut machine);
-    dual::pair(&mut machine);
-    waits::insert(&mut machine);
+    if passes.skips {
+        skips::simplify(&mut machine);
+    }
+    if passes.dual {
+        dual::pair(&mut machine);
+    }
+    if passes.all_waits {
+        waits::insert_all(&mut machine);
+    } else {
+        waits::insert(&mut machine);
+    }
     hazards::insert(&mut machine);
-    clauses::form(&mut machine);
-    delay::insert(&mut machine);
+    if passes.clauses {
+        clauses::form(&mut machine);
+    }
+    if passes.delays {
+        delay::insert(&mut machine);
+    }
     priority::insert(&mut machine);
     let assembly = assemble::assemble(&mut machine)?;
     Ok(Code {
@@ -133,6 +162,7 @@ pub fn finish_watched(
         starts: assembly.starts,
         depths: machine.blocks.iter().map(|block| block.depth).collect(),
         instructions: assembly.instructions,
+        copies,
         registers,
         lds_bytes: program.lds_bytes,
         scratch_bytes: program.scratch_bytes,

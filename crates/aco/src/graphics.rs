@@ -1,17 +1,63 @@
 //! What a driver says of a graphics pipeline: formats of vertices and attachments, and how the rasterizer is reached.
 
-use crate::stages::PipelineMode;
+use crate::stages::{PipelineMode, PipelineShape};
 use std::collections::BTreeMap;
 use unwedge_isa::amdgcn::Gfx;
+use unwedge_shader::ir::Primitive;
 
 /// Attachments of a pipeline.
 pub const TARGETS: usize = 8;
 
-/// State of a graphics pipeline that is part of the code.
+/// Vertices of a patch, unless the pipeline says.
+const PATCH_VERTICES: u32 = 3;
+
+/// Slots that pass from a stage to the next one through memory, in their order; each takes four dwords.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MemorySlots {
+    /// Those of a vertex.
+    pub vertex: Vec<u16>,
+    /// Those of a patch.
+    pub patch: Vec<u16>,
+}
+
+impl MemorySlots {
+    /// Bytes of a slot.
+    pub const SLOT_BYTES: u32 = 16;
+
+    /// Bytes of a vertex.
+    pub fn vertex_bytes(&self) -> u32 {
+        self.vertex.len() as u32 * MemorySlots::SLOT_BYTES
+    }
+
+    /// Bytes of a patch: its vertices, then its own slots.
+    pub fn patch_bytes(&self, vertices: u32) -> u32 {
+        vertices
+            .saturating_mul(self.vertex_bytes())
+            .saturating_add(self.patch.len() as u32 * MemorySlots::SLOT_BYTES)
+    }
+
+    /// Bytes from the start of the vertex, or of the slots of the patch, to a slot.
+    pub fn offset(&self, slot: u16, patch: bool) -> Option<u32> {
+        let list = if patch { &self.patch } else { &self.vertex };
+        list.iter().position(|own| *own == slot).map(|at| at as u32 * MemorySlots::SLOT_BYTES)
+    }
+}
+
+/// State of a graphics pipeline that is part of the code.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GraphicsOptions {
-    /// Vertex shaders of gfx10 run on the stage VS instead of as primitive shaders. Later GPUs do not have it.
+    /// gfx10 does without primitive shaders. Later GPUs always have them.
     pub legacy: bool,
+    /// Which stages the pipeline has beside vertex and fragment. It always has the stage of the shader.
+    pub shape: PipelineShape,
+    /// Vertices of a patch: that a tessellation control shader takes, or that a tessellation evaluation shader is given.
+    pub patch_vertices: u32,
+    /// What a patch is divided into, if the tessellation control shader does not say.
+    pub tessellation: Primitive,
+    /// What the stage before leaves in memory, if there is one. Else it is what this stage reads, in the order of slots.
+    pub inputs: Option<MemorySlots>,
+    /// What this stage leaves in memory, if it does. Else it is what it stores, in the order of slots.
+    pub outputs: Option<MemorySlots>,
     /// Attributes by location. One without an entry has as many components of 32 bits as the shader reads, at the start of the buffer whose number is the location.
     pub vertex_inputs: BTreeMap<u32, VertexInput>,
     /// Formats in which colours are exported.
@@ -86,6 +132,21 @@ impl std::str::FromStr for TargetFormat {
     fn from_str(name: &str) -> Result<TargetFormat, UnknownFormat> {
         let known = TargetFormat::NAMES.iter().find(|(_, known)| *known == name);
         known.map(|(format, _)| *format).ok_or_else(|| UnknownFormat(name.to_owned()))
+    }
+}
+
+impl Default for GraphicsOptions {
+    fn default() -> GraphicsOptions {
+        GraphicsOptions {
+            legacy: false,
+            shape: PipelineShape::Plain,
+            patch_vertices: PATCH_VERTICES,
+            tessellation: Primitive::Triangles,
+            inputs: None,
+            outputs: None,
+            vertex_inputs: BTreeMap::new(),
+            targets: [TargetFormat::default(); TARGETS],
+        }
     }
 }
 

@@ -10,6 +10,7 @@ pub mod abi;
 pub mod allocate;
 pub mod assemble;
 pub mod clauses;
+mod compares;
 mod compile;
 pub mod cost;
 pub mod delay;
@@ -22,6 +23,7 @@ mod exec;
 mod finish;
 pub mod graphics;
 pub mod hardware;
+mod hash;
 pub mod hazards;
 mod helpers;
 pub mod ir;
@@ -34,6 +36,7 @@ mod mask_phis;
 pub mod object;
 pub mod occupancy;
 mod opt;
+mod passes;
 pub mod priority;
 mod schedule;
 mod select;
@@ -43,7 +46,11 @@ pub mod stages;
 pub mod valid;
 pub mod waits;
 
-pub use compile::{CompileError, Compiled, FRONT_PHASES, Masked, Options, UNREPAIRED_PHASES, compile, front};
+pub use compile::{
+    CompileError, Compiled, FRONT_PHASES, Masked, Options, UNREPAIRED_PHASES, compile, compile_copy,
+    compile_merged, front, front_merged,
+};
 pub use error::FinishError;
-pub use finish::{BackPhase, Code, Limits, finish, finish_watched};
-pub use opt::{Passes, UnknownOption};
+pub use finish::{BackPhase, Code, Limits, finish, finish_watched, finish_with};
+pub use opt::optimize;
+pub use passes::{OPTIONS, PassOption, Passes, UnknownOption};

@@ -4,21 +4,24 @@
 //! Braun et al., "Simple and Efficient Construction of Static Single Assignment Form": a variable is looked up in the block, then in its predecessors,
 //! with a phi where a block has several.
 
+use crate::hash::MixMap;
 use crate::ir::{Block, Definition, NewInst, Operand, Program, Pseudo, RegClass, Temp};
-use std::collections::HashMap;
+use unwedge_base::entity::Entity;
 
 /// A variable of one class, with what blocks leave in it.
 #[derive(Debug)]
 pub(crate) struct LinearVar {
     class: RegClass,
-    ends: HashMap<Block, Operand>,
-    starts: HashMap<Block, Operand>,
+    ends: MixMap<Block, Operand>,
+    starts: MixMap<Block, Operand>,
+    /// The first block that writes, and the first one that may come after a write.
+    first: Option<(Block, Block)>,
 }
 
 impl LinearVar {
     /// A variable that holds anything where nothing is written.
     pub(crate) fn new(class: RegClass) -> LinearVar {
-        LinearVar { class, ends: HashMap::new(), starts: HashMap::new() }
+        LinearVar { class, ends: MixMap::default(), starts: MixMap::default(), first: None }
     }
 
     /// A block leaves a value. Everything is written before anything is read.
@@ -54,13 +57,38 @@ impl LinearVar {
         value
     }
 
+    /// The first block to which a write may come. Blocks are in the order of the flow but for the latches of loops.
+    fn first_reached(&mut self, program: &Program) -> Block {
+        let written = self.ends.keys().min().copied();
+        let Some(written) = written else { return Block::new(usize::MAX >> 33) };
+        if let Some((of, first)) = self.first
+            && of == written
+        {
+            return first;
+        }
+        let mut first = written;
+        // The outermost loop that a write is in begins before those in it.
+        for (header, data) in program.blocks.iter().take_while(|(block, _)| *block <= written) {
+            if data.linear_preds.iter().any(|pred| *pred >= written) {
+                first = first.min(header);
+                break;
+            }
+        }
+        self.first = Some((written, first));
+        first
+    }
+
     /// The value at the start of a block. `open` gets the blocks that need a phi, with its result.
     fn look_up(&mut self, program: &mut Program, block: Block, open: &mut Vec<(Block, Temp)>) -> Operand {
         let mut passed = Vec::new();
         let mut at = block;
+        let first = self.first_reached(program);
         let value = loop {
             if let Some(value) = self.starts.get(&at) {
                 break *value;
+            }
+            if at < first {
+                break Operand::undef(self.class);
             }
             passed.push(at);
             match program.blocks[at].linear_preds[..] {

@@ -5,6 +5,7 @@
 //! of its predecessor. Never: changes an instruction otherwise.
 
 use crate::ir::{Block, Op, Operand, Program, Pseudo, RegClass, RegCounts, Temp};
+use std::collections::BTreeSet;
 use unwedge_base::entity::Entity;
 
 /// A set of numbers.
@@ -205,27 +206,28 @@ fn between_blocks(program: &Program) -> Liveness {
             }
         }
     }
-    let mut ins = uses.clone();
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for (block, data) in program.blocks.iter().collect::<Vec<_>>().into_iter().rev() {
-            let at = block.index();
-            let mut out = outs[at].clone();
-            for (succs, of_linear) in [(&data.linear_succs, true), (&data.logical_succs, false)] {
-                for succ in succs {
-                    let alive = ins[succ.index()].0.iter().zip(&linear.0);
-                    for (word, (alive, linear)) in out.0.iter_mut().zip(alive) {
-                        *word |= alive & if of_linear { *linear } else { !linear };
-                    }
+    let mut ins = uses;
+    // A block is due while what is alive at its end may have grown. Later blocks come first.
+    let mut due: BTreeSet<usize> = (0..blocks).collect();
+    while let Some(at) = due.pop_last() {
+        let data = &program.blocks[Block::new(at)];
+        let out = &mut outs[at];
+        for (succs, of_linear) in [(&data.linear_succs, true), (&data.logical_succs, false)] {
+            for succ in succs {
+                let alive = ins[succ.index()].0.iter().zip(&linear.0);
+                for (word, (alive, linear)) in out.0.iter_mut().zip(alive) {
+                    *word |= alive & if of_linear { *linear } else { !linear };
                 }
             }
-            let mut alive = uses[at].clone();
-            for ((word, out), def) in alive.0.iter_mut().zip(&out.0).zip(&defs[at].0) {
-                *word |= out & !def;
-            }
-            changed |= alive != ins[at] || out != outs[at];
-            (ins[at], outs[at]) = (alive, out);
+        }
+        let mut grown = false;
+        for ((word, out), def) in ins[at].0.iter_mut().zip(&out.0).zip(&defs[at].0) {
+            let alive = *word | out & !def;
+            grown |= alive != *word;
+            *word = alive;
+        }
+        if grown {
+            due.extend(data.linear_preds.iter().chain(&data.logical_preds).map(|pred| pred.index()));
         }
     }
     Liveness { temps, numbers, ins, outs, demand: RegCounts::default(), linear_vgprs }

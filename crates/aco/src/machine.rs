@@ -7,10 +7,10 @@ use crate::assemble::with_offset;
 use crate::cost::BlockDepth;
 use crate::error::FinishError;
 use crate::ir::shape::{self, Variants};
-use crate::ir::{BlockData, Inst, Op, Operand, Program, Source};
+use crate::ir::{BlockData, Inst, Op, Operand, PhysReg, Program, RegClass, Source};
 use unwedge_base::entity::Entity;
 use unwedge_isa::amdgcn::model::{Class, Encoding, Form, Format, Gfx, Mod, OperandSlot, Type};
-use unwedge_isa::amdgcn::{self, Gpu, Opcode, Reg, codec};
+use unwedge_isa::amdgcn::{self, Gpu, Mods, Opcode, Reg, RegHalf, codec};
 
 /// An instruction as the hardware executes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,7 +106,8 @@ fn with_variant(program: &Program, inst: Inst, number: u16) -> Option<amdgcn::In
     let mut made = amdgcn::Inst::new(number)?;
     let variant = made.variant();
     made.mods = program[inst].mods;
-    let unknown = Mod::ALL.iter().any(|id| made.mods.has(*id) && variant.mod_set >> *id as u8 & 1 == 0);
+    let unknown = made.mods != Mods::default()
+        && Mod::ALL.iter().any(|id| made.mods.has(*id) && variant.mod_set >> *id as u8 & 1 == 0);
     let smem = made.row().format == Format::Smem;
     if unknown && !smem {
         return None;
@@ -118,12 +119,13 @@ fn with_variant(program: &Program, inst: Inst, number: u16) -> Option<amdgcn::In
     for operand in operands {
         let Some(slot) = read.next() else {
             // LDS instructions also read `m0`, which their row does not have.
-            let implied = operand.reg == Some(crate::ir::PhysReg::M0);
+            let implied = operand.reg == Some(PhysReg::M0);
             if implied { break } else { return None }
         };
         let at = place(slot)?;
         if at < written {
             made.operands[at] = machine_operand(&program.gpu, &variant.slots[at], operand)?;
+            name_half(&mut made, at, operand.reg, operand.class)?;
             if slot.class == Class::ImageAddr && program.gpu.generation() >= Gfx::Gfx12 {
                 list_address(&mut made, at, if variant.encoding == Encoding::Vsample { 4 } else { 5 });
             }
@@ -140,9 +142,48 @@ fn with_variant(program: &Program, inst: Inst, number: u16) -> Option<amdgcn::In
         let at = place(defined.next()?)?;
         if at < written {
             made.operands[at] = amdgcn::Operand::reg(definition.reg?.reg(), definition.class.dwords());
+            name_half(&mut made, at, definition.reg, definition.class)?;
         }
     }
+    if made.mods.has(Mod::Compr) {
+        write_halves(&mut made);
+    }
     Some(made)
+}
+
+/// An export of halves is written with each register twice, where its halves are enabled.
+fn write_halves(inst: &mut amdgcn::Inst) {
+    let [_, low, high, ..] = inst.operands;
+    let enabled = inst.mods.get(Mod::En);
+    for (at, register) in [low, low, high, high].into_iter().enumerate() {
+        inst.operands[1 + at] = if enabled >> at & 1 != 0 { register } else { amdgcn::Operand::Off };
+    }
+}
+
+/// Where a value of 16 bits is in the upper half of a register: names that half. `None` if the form has no way to.
+fn name_half(inst: &mut amdgcn::Inst, at: usize, reg: Option<PhysReg>, class: RegClass) -> Option<()> {
+    let Some(reg) = reg.filter(|reg| class.bytes() == 2 || reg.byte() != 0) else { return Some(()) };
+    let variant = inst.variant();
+    let slot = &variant.slots[at];
+    let high = match reg.byte() {
+        0 => false,
+        2 => true,
+        _ => return None,
+    };
+    match (slot.class, &mut inst.operands[at]) {
+        (Class::VgprHalf | Class::VgprHalfSrc | Class::SrcHalf, amdgcn::Operand::Reg { reg, half, .. })
+            if reg.is_vgpr() =>
+        {
+            *half = if high { RegHalf::High } else { RegHalf::Low };
+        }
+        _ if high && variant.mod_set >> Mod::OpSel as u8 & 1 != 0 => {
+            let bit = if slot.source < 3 { slot.source } else { 3 };
+            inst.mods.set(Mod::OpSel, inst.mods.get(Mod::OpSel) | 1 << bit);
+        }
+        _ if high => return None,
+        _ => {}
+    }
+    Some(())
 }
 
 /// Makes a list of an address in consecutive registers; what does not fit follows the last part.
@@ -285,11 +326,7 @@ pub fn inline(gpu: &Gpu, ty: Type, bits: u64) -> Option<u8> {
 
 /// An instruction that later phases insert, with operands in the order they are written.
 pub(crate) fn plain(opcode: Opcode, operands: &[amdgcn::Operand], gpu: &Gpu) -> Option<MachineInst> {
-    // Variants are in the order of their rows.
-    let variants = amdgcn::tables::variants();
-    let first = variants.partition_point(|variant| variant.row < opcode as u16);
-    let own = variants[first..].iter().take_while(|variant| variant.row == opcode as u16);
-    let number = (first as u16..).zip(own).find(|(_, variant)| amdgcn::tables::has(variant, gpu))?.0;
+    let number = shape::variants_of(opcode).find(|(_, variant)| amdgcn::tables::has(variant, gpu))?.0;
     let mut inst = amdgcn::Inst::new(number)?;
     inst.operands[..operands.len()].copy_from_slice(operands);
     Some(MachineInst { inst, from: None })

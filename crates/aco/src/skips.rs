@@ -35,8 +35,12 @@ struct ExecAccess {
 
 fn access(inst: &Inst, gpu: &Gpu) -> ExecAccess {
     let row = inst.row();
+    // A message of a geometry shader is one of each active lane.
+    if effects::is_vector(row.format) || inst.opcode() == Opcode::s_sendmsg {
+        return ExecAccess { reads: true, writes: false, only: false };
+    }
     let scalar = matches!(row.format, Format::Sop1 | Format::Sop2);
-    let (mut reads, mut low, mut high, mut only) = (effects::is_vector(row.format), false, false, scalar);
+    let (mut reads, mut low, mut high, mut only) = (false, false, false, scalar);
     inst.touches(gpu, &mut |touch| {
         let within = |reg: Reg| touch.reg.0 <= reg.0 && reg.0 < touch.reg.0 + u16::from(touch.dwords);
         let exec = [within(Reg::EXEC), within(Reg::EXEC_HI)];

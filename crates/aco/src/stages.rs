@@ -64,6 +64,26 @@ names! {
     }
 }
 
+impl Default for PipelineShape {
+    fn default() -> PipelineShape {
+        PipelineShape::Plain
+    }
+}
+
+impl PipelineShape {
+    /// The same with the stages of a shader, which the pipeline then has.
+    pub fn with(self, stage: Stage) -> PipelineShape {
+        use PipelineShape as P;
+        match (stage, self) {
+            (Stage::TessControl | Stage::TessEval, P::Plain) => P::Tess,
+            (Stage::TessControl | Stage::TessEval, P::Geometry) => P::Both,
+            (Stage::Geometry, P::Plain) => P::Geometry,
+            (Stage::Geometry, P::Tess) => P::Both,
+            (_, shape) => shape,
+        }
+    }
+}
+
 names! {
     /// A stage of the hardware.
     HardwareStage {
@@ -121,6 +141,13 @@ impl SoftwareStage {
             "copy" => Some(SoftwareStage::Copy),
             _ => Stage::from_name(name).map(SoftwareStage::Stage),
         }
+    }
+}
+
+impl HardwareStage {
+    /// Whether two software stages may run in it one after the other, each in lanes of its own.
+    pub const fn is_merged(self) -> bool {
+        matches!(self, HardwareStage::LsHs | HardwareStage::EsGs | HardwareStage::Ngg)
     }
 }
 
@@ -198,6 +225,8 @@ impl MergedWaveInfo {
     pub const FIRST: (u32, u32) = (0, 8);
     /// The same of the second part.
     pub const SECOND: (u32, u32) = (8, 8);
+    /// The number of a wave with a geometry shader that does not export primitives, on gfx9 and later.
+    pub const GEOMETRY_WAVE: (u32, u32) = (16, 8);
     /// The number of the wave in its workgroup.
     pub const WAVE: (u32, u32) = (24, 4);
 }

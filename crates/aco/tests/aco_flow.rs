@@ -43,7 +43,7 @@ fn executed(shader: &Shader, input: &[u8], gpu: Gpu, seed: u64) -> Result<Vec<u8
     if let Some(fault) = report.faults().next() {
         return Err(format!("checker: {fault:?}"));
     }
-    let compiled = Compiled { code, args, float_mode };
+    let compiled = Compiled { code, args, float_mode, combinations: program.combinations };
     let set = |argument: Argument| matches!(argument, Argument::DescriptorSet(_)).then_some(TABLE as u32);
     let dispatch = Dispatch {
         groups: [GROUPS, 1, 1],

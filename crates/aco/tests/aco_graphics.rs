@@ -5,6 +5,7 @@
 
 mod rig;
 
+use rig::group::{GroupExpectation, GroupPrograms, build_group, expect_group, judge_group, pass_through};
 use rig::pipeline::{Expectation, build, expect, judge};
 use rig::recorded::{columns, in_parallel};
 use std::cell::OnceCell;
@@ -42,16 +43,49 @@ fn options_of(gpu: Gpu, legacy: bool) -> Options {
 /// A shader with what the interpreter makes of it in waves of 64 and 32 lanes.
 struct Expected<'s> {
     shader: &'s Shader,
+    /// The shader before it in its workgroup.
+    before: Option<Shader>,
     seed: u64,
     runs: [OnceCell<Option<Expectation>>; 2],
+    groups: [OnceCell<Option<GroupExpectation>>; 2],
 }
 
 impl<'s> Expected<'s> {
     fn new(shader: &'s Shader, seed: u64) -> Expected<'s> {
-        Expected { shader, seed, runs: [const { OnceCell::new() }; 2] }
+        let second = matches!(shader.info.stage, Stage::TessControl | Stage::Geometry);
+        Expected {
+            shader,
+            before: second.then(|| pass_through(shader)),
+            seed,
+            runs: [const { OnceCell::new() }; 2],
+            groups: [const { OnceCell::new() }; 2],
+        }
     }
 
     fn verdict(&self, options: &Options) -> Verdict {
+        match &self.before {
+            Some(before) => self.group_verdict(before, options),
+            None => self.own_verdict(options),
+        }
+    }
+
+    fn group_verdict(&self, before: &Shader, options: &Options) -> Verdict {
+        let programs = match build_group(before, self.shader, options) {
+            Err(("compile", what)) => return Verdict::Refused(what),
+            Err((step, what)) => return Verdict::Wrong(format!("{step}: {what}")),
+            Ok(programs) => programs,
+        };
+        let wave32 = usize::from(!options.gpu.wave64());
+        let run =
+            self.groups[wave32].get_or_init(|| expect_group(before, self.shader, 64 >> wave32, self.seed));
+        let Some(run) = run else { return Verdict::Compiled };
+        match judge_group(run, &programs, options, self.seed) {
+            Ok(()) => Verdict::Agrees,
+            Err((step, what)) => Verdict::Wrong(format!("{step}: {what}")),
+        }
+    }
+
+    fn own_verdict(&self, options: &Options) -> Verdict {
         let compiled = match build(self.shader, options) {
             Err(("compile", what)) => return Verdict::Refused(what),
             Err((step, what)) => return Verdict::Wrong(format!("{step}: {what}")),
@@ -70,7 +104,11 @@ impl<'s> Expected<'s> {
 /// Prints a shader and its code.
 fn show(shader: &Shader, options: &Options) {
     println!("{}", text::print(shader));
-    if let Ok(compiled) = build(shader, options) {
+    let programs = match Expected::new(shader, 0).before {
+        Some(before) => build_group(&before, shader, options).map(GroupPrograms::into_list),
+        None => build(shader, options).map(|compiled| vec![compiled]),
+    };
+    for compiled in programs.unwrap_or_default() {
         let mut code = String::new();
         let plain = listing::AmdListingOptions::default();
         listing::write(&bytes(&compiled.code.words), &options.gpu, &plain, &mut code, &mut |_, _| {});
@@ -183,8 +221,9 @@ fn shaders_of_the_suite_do_what_the_interpreter_does() {
         std::env::var("UNWEDGE_SAMPLE").ok().and_then(|sample| sample.parse().ok()).unwrap_or(SAMPLE);
     let whole = all || !only.is_empty();
     for (number, (name, stage, bytes)) in modules.iter().enumerate() {
-        let built = matches!(stage, Stage::Vertex | Stage::Fragment);
-        if !name.contains(&only) || !whole && (!built || number % sample != 0) {
+        // There are few of these.
+        let few = !matches!(stage, Stage::Vertex | Stage::Fragment);
+        if !name.contains(&only) || !whole && !few && number % sample != 0 {
             continue;
         }
         let own = if whole {

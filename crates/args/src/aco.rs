@@ -3,9 +3,11 @@
 use crate::{AmdTarget, ShaderInput};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
 use unwedge_view::aco::TargetFormat;
+use unwedge_view::shader::{BufferRequest, OutputRequest, PushRequest, Workgroups};
 
 /// `aco`
 #[derive(Args, Debug)]
@@ -20,33 +22,44 @@ pub struct Aco {
 pub enum AcoCommand {
     /// Compile a compute, vertex or fragment shader to machine code
     #[command(
-        after_help = "Exit status 4: the shader uses something that is not compiled yet, which standard error names.\n\n\
+        after_help = "Exit status 4: the shader uses something that is not compiled yet, which standard error names; or --run has a fault, or --compare a difference.\n\n\
         Examples:\n  unwedge aco compile --gpu gfx1030 shader.spv\n  \
         unwedge aco compile --gpu gfx1030 --features +wavefrontsize64 --stats shader.spv\n  \
         unwedge aco compile --gpu gfx1100 --emit object -o shader.o shader.spv\n  \
-        unwedge aco compile --gpu gfx900 --stage fragment shader.spv"
+        unwedge aco compile --gpu gfx1100 --emit shared -o shader.co shader.spv\n  \
+        unwedge aco compile --gpu gfx900 --stage fragment shader.spv\n  \
+        unwedge aco compile --gpu gfx1030 --run --compare --groups 4 --buffer 0.0=in.bin --buffer 0.1=4K shader.spv\n  \
+        unwedge aco compile --gpu gfx1200 --print-changed shader.spv\n  \
+        unwedge aco compile --gpu gfx1030 --aco-debug noopt,validateir --stats shader.spv"
     )]
-    Compile(AcoCompile),
+    Compile(Box<AcoCompile>),
+    /// Find the phase of the compiler that breaks a shader: compile with more and more optional phases, and judge the code
+    #[command(
+        after_help = "COMMAND is run on each code object, which is its last argument unless it has an argument {}. Exit status 0 means good, 125 that the code cannot be \
+        judged, others up to 127 bad, as git bisect run has it. Without a COMMAND the code is run on the emulator and compared with the interpreter; \
+        buffers that --buffer does not give are filled with numbers. If combining is the first bad phase, its first bad change is found as well.\n\n\
+        Exit status 4: a bad phase was found, or the code is bad without any optional phase; 3: code could not be judged.\n\n\
+        Examples:\n  unwedge aco bisect --gpu gfx1030 --groups 4 shader.spv\n  \
+        unwedge aco bisect --gpu gfx1100 shader.spv -- ./run-on-my-gpu.sh\n  \
+        unwedge aco bisect --gpu gfx900 --also b.spv --also c.spv a.spv -- ./test.sh {} --verbose"
+    )]
+    Bisect(Box<AcoBisect>),
 }
 
-/// `aco compile`
+/// What code is made for, and how.
 #[derive(Args, Debug)]
-pub struct AcoCompile {
-    /// The shader.
-    #[command(flatten)]
-    pub input: ShaderInput,
+pub struct AcoCodegen {
     /// Which GPU.
     #[command(flatten)]
     pub target: AmdTarget,
-    /// What to make
-    #[arg(long, value_enum, default_value = "asm")]
-    pub emit: AcoEmit,
-    /// Print the program after a phase, and make nothing else; an unknown name lists the phases
-    #[arg(long, value_name = "PHASE", conflicts_with_all = ["emit", "output", "stats"])]
-    pub print_after: Option<String>,
-    /// Leave out phases, by ACO's names: novn (value numbering), noopt (combining), nosched (scheduling); separated by commas
+    /// Options by ACO's names, separated by commas. Leave out phases: novn (value numbering), noopt (combining), nosched (scheduling), noskips (branches left out),
+    /// nosched-vopd (dual instructions), noclauses, nodelay. Check: validateir, validatera. Also force-waitcnt (wait for everything before each
+    /// instruction) and perfwarn (report what makes the code slow)
     #[arg(long, value_name = "LIST", default_value = "", hide_default_value = true)]
     pub aco_debug: String,
+    /// Combining makes at most so many changes, as aco bisect does
+    #[arg(long, value_name = "N")]
+    pub max_combinations: Option<u32>,
     /// Formats in which a fragment shader exports colours, from the first attachment on, separated by commas; 32_abgr without
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = target_formats())]
     pub color_formats: Vec<TargetFormat>,
@@ -62,17 +75,108 @@ pub struct AcoCompile {
     /// Use so few registers that a SIMD holds so many waves, if the GPU can
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=20))]
     pub min_waves: Option<u16>,
-    /// Print instructions, code size, registers and waves to standard error
+}
+
+/// How compiled code is run on the emulator.
+#[derive(Args, Debug)]
+pub struct AcoEmulation {
+    /// Workgroups along each axis: 4, or 4,2,1
+    #[arg(long, value_name = "X,Y,Z", default_value = "1")]
+    pub groups: Workgroups,
+    /// A buffer: the content of a file, or zeros of this size (suffixes K, M, G); in an array SET.BINDING.INDEX; repeatable
+    #[arg(long, value_name = "SET.BINDING=FILE|SIZE")]
+    pub buffer: Vec<BufferRequest>,
+    /// Push constants: bytes in hexadecimal in the order of memory, or the content of a file
+    #[arg(long, value_name = "HEX|FILE")]
+    pub push: Option<PushRequest>,
+    /// Instructions that a workgroup may execute
+    #[arg(long, value_name = "COUNT", default_value = "10000000")]
+    pub steps: u64,
+    /// Time everything as badly as hardware may: what the code must not rely on is unknown, and reported if it matters
+    #[arg(long, value_name = "NUMBER")]
+    pub seed: Option<u64>,
+    /// Threads of this machine, as many as it has cores if not said; the result does not depend on it
+    #[arg(long, value_name = "COUNT")]
+    pub threads: Option<usize>,
+}
+
+/// `aco compile`
+#[derive(Args, Debug)]
+pub struct AcoCompile {
+    /// The shader.
+    #[command(flatten)]
+    pub input: ShaderInput,
+    /// What code is made.
+    #[command(flatten)]
+    pub codegen: AcoCodegen,
+    /// What to make
+    #[arg(long, value_enum, default_value = "asm")]
+    pub emit: AcoEmit,
+    /// Print the program after these phases, or after all, and make nothing else; an unknown name lists the phases
+    #[arg(long, value_name = "PHASE|all", value_delimiter = ',', conflicts_with_all = ["emit", "output", "stats", "run", "json"])]
+    pub print_after: Vec<String>,
+    /// Print the program after each phase that changes it, and make nothing else
+    #[arg(long, conflicts_with_all = ["emit", "output", "stats", "run", "json"])]
+    pub print_changed: bool,
+    /// Print to standard error as well, by RADV's names: preoptir (the program before optimization), shaders (the program after it, and the code)
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub radv_debug: Vec<AcoPrint>,
+    /// Print statistics to standard error: instructions, copies, code size, registers, waves, cost
     #[arg(long)]
     pub stats: bool,
-    /// Write here instead of to standard output
+    /// Run the code of a compute shader on the emulator, and print what buffers hold then; the code itself goes only to -o
+    #[arg(long)]
+    pub run: bool,
+    /// After --run, run the interpreter of the shader IR, too, and compare the buffers; exit status 4 if they differ
+    #[arg(long, requires = "run")]
+    pub compare: bool,
+    /// How it is run.
+    #[command(flatten)]
+    pub emulation: AcoEmulation,
+    /// Write a buffer to a file after --run, or show it if there is no =FILE; without this option changed buffers are shown; repeatable
+    #[arg(long, value_name = "SET.BINDING=FILE", requires = "run")]
+    pub out: Vec<OutputRequest>,
+    /// Print statistics, and what --run did, as JSON; the code goes only to -o
+    #[arg(long)]
+    pub json: bool,
+    /// Write the code here instead of to standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
 
-fn target_formats() -> impl TypedValueParser<Value = TargetFormat> {
-    let names = TargetFormat::NAMES.map(|(_, name)| name);
-    PossibleValuesParser::new(names).try_map(|name| TargetFormat::from_str(&name))
+/// `aco bisect`
+#[derive(Args, Debug)]
+pub struct AcoBisect {
+    /// The shader.
+    #[command(flatten)]
+    pub input: ShaderInput,
+    /// Another shader; the first one that is bad is looked at. Repeatable
+    #[arg(long, value_name = "FILE")]
+    pub also: Vec<PathBuf>,
+    /// What code is made.
+    #[command(flatten)]
+    pub codegen: AcoCodegen,
+    /// What COMMAND is given
+    #[arg(long, value_enum, default_value = "shared")]
+    pub emit: AcoEmit,
+    /// How it is run, without a command.
+    #[command(flatten)]
+    pub emulation: AcoEmulation,
+    /// Kill a command that runs longer; the code is bad then
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub timeout: u64,
+    /// The command that judges code, with its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+/// What is printed beside the code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AcoPrint {
+    /// The program before optimization
+    Preoptir,
+    /// The program after optimization, and the code
+    Shaders,
 }
 
 /// What `aco compile` makes.
@@ -84,4 +188,11 @@ pub enum AcoEmit {
     Code,
     /// A relocatable HSA code object
     Object,
+    /// An HSA code object that a loader maps: a shared object of ELF
+    Shared,
+}
+
+fn target_formats() -> impl TypedValueParser<Value = TargetFormat> {
+    let names = TargetFormat::NAMES.map(|(_, name)| name);
+    PossibleValuesParser::new(names).try_map(|name| TargetFormat::from_str(&name))
 }

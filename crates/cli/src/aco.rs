@@ -1,64 +1,195 @@
 //! `unwedge aco`: shaders compiled for AMD GPUs.
 
-use crate::args::{AcoCommand, AcoCompile, AcoEmit, Global};
+mod bisect;
+
+use crate::args::{AcoCodegen, AcoCommand, AcoCompile, AcoEmit, AcoEmulation, AcoPrint, Global};
 use crate::failure::{Failure, Outcome, complain};
 use crate::isa::{amd_target, deliver};
-use crate::shader::{load, write_result};
+use crate::output::Output;
+use crate::shader::{bound, load, write_result};
+use std::io;
+use unwedge::shader::interp::Bindings;
+use unwedge::shader::ir::Shader;
 use unwedge_view::aco::{
-    CodeForm, CompileView, CompileViewError, GraphicsOptions, Limits, Options, TARGETS, UnknownOption,
-    phases, print_after,
+    CodeForm, CompileView, CompileViewError, EmulationError, EmulationRequest, EmulationView,
+    GraphicsOptions, Limits, Options, Passes, PhaseRequest, TARGETS, UnknownOption, phases, print_phases,
 };
+use unwedge_view::shader::{OutputRequest, RunRequest};
 
 /// Runs the command.
 pub fn run(command: &AcoCommand, global: &Global) -> Result<Outcome, Failure> {
     match command {
         AcoCommand::Compile(args) => compile(args, global),
+        AcoCommand::Bisect(args) => bisect::run(args, global),
     }
 }
 
-fn compile(args: &AcoCompile, global: &Global) -> Result<Outcome, Failure> {
+/// What the command line says of the code.
+fn options(args: &AcoCodegen) -> Result<Options, Failure> {
     let gpu = amd_target::gpu(&args.target, None)?;
-    let (name, mut shader) = load(&args.input, global)?;
-    let passes = args.aco_debug.parse().map_err(|e: UnknownOption| Failure::Usage(e.to_string()))?;
+    let passes: Passes = args.aco_debug.parse().map_err(|e: UnknownOption| Failure::Usage(e.to_string()))?;
+    let passes = Passes { combinations: args.max_combinations, ..passes };
     if args.color_formats.len() > TARGETS {
         return Err(Failure::Usage(format!("there are {TARGETS} attachments")));
     }
     let mut graphics = GraphicsOptions { legacy: args.nongg, ..GraphicsOptions::default() };
     graphics.targets[..args.color_formats.len()].copy_from_slice(&args.color_formats);
     let limits = Limits::of(&gpu).within(&gpu, args.max_sgprs, args.max_vgprs, args.min_waves);
-    let options = Options { passes, graphics, limits, ..Options::new(gpu) };
-    let done = match &args.print_after {
-        Some(phase) => print_after(&mut shader, &options, phase).map(|text| (text, None)),
-        None => CompileView::of(&mut shader, &options).map(|view| (String::new(), Some(view))),
-    };
-    let (text, view) = match done {
-        Ok(done) => done,
-        Err(error @ CompileViewError::Phase(_)) => {
-            let known: Vec<&str> = phases().collect();
-            return Err(Failure::Usage(format!("{error}; phases are {}", known.join(", "))));
-        }
-        Err(error) => {
-            complain!("{name}: {error}");
-            return Ok(Outcome::Found);
-        }
-    };
-    let Some(view) = view else {
-        write_result(None, &text, global)?;
-        return Ok(Outcome::Complete);
-    };
-    if args.stats {
-        view.to_string().lines().for_each(|line| complain!("{line}"));
-    }
-    let form = match args.emit {
+    Ok(Options { passes, graphics, limits, ..Options::new(gpu) })
+}
+
+fn form(emit: AcoEmit) -> CodeForm {
+    match emit {
         AcoEmit::Asm => CodeForm::Assembly,
         AcoEmit::Code => CodeForm::Code,
         AcoEmit::Object => CodeForm::Object,
-    };
-    let bytes = view.bytes(form).map_err(|e| Failure::Unusable(format!("{name}: {e}")))?;
-    if form == CodeForm::Assembly {
-        write_result(args.output.as_deref(), &String::from_utf8_lossy(&bytes), global)?;
+        AcoEmit::Shared => CodeForm::Shared,
+    }
+}
+
+fn request<'a>(args: &AcoEmulation, compare: bool, outputs: &'a [OutputRequest]) -> EmulationRequest<'a> {
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    EmulationRequest {
+        workgroups: args.groups,
+        steps: args.steps,
+        seed: args.seed,
+        threads: args.threads.unwrap_or_else(cores),
+        compare,
+        outputs,
+    }
+}
+
+fn failed(name: &str, error: &EmulationError) -> Failure {
+    match error {
+        EmulationError::Unbound(_) => Failure::Usage(error.to_string()),
+        error => Failure::Unusable(format!("{name}: {error}")),
+    }
+}
+
+fn compile(args: &AcoCompile, global: &Global) -> Result<Outcome, Failure> {
+    let AcoEmulation { buffer, push, seed, .. } = &args.emulation;
+    if !args.run && (!buffer.is_empty() || push.is_some() || seed.is_some()) {
+        return Err(Failure::Usage("--buffer, --push and --seed belong to --run".to_owned()));
+    }
+    let options = options(&args.codegen)?;
+    let (name, shader) = load(&args.input, global)?;
+    match compiled(args, &name, &shader, &options, global) {
+        Err(CompileFailure::View(error @ CompileViewError::Phase(_))) => {
+            let known: Vec<&str> = phases().collect();
+            Err(Failure::Usage(format!("{error}; phases are {}", known.join(", "))))
+        }
+        Err(CompileFailure::View(error)) => {
+            complain!("{name}: {error}");
+            Ok(Outcome::Found)
+        }
+        Err(CompileFailure::Other(failure)) => Err(failure),
+        Ok(outcome) => Ok(outcome),
+    }
+}
+
+/// Why there is no code, or it is not written.
+enum CompileFailure {
+    View(CompileViewError),
+    Other(Failure),
+}
+
+impl From<CompileViewError> for CompileFailure {
+    fn from(error: CompileViewError) -> CompileFailure {
+        CompileFailure::View(error)
+    }
+}
+
+impl From<Failure> for CompileFailure {
+    fn from(failure: Failure) -> CompileFailure {
+        CompileFailure::Other(failure)
+    }
+}
+
+impl From<io::Error> for CompileFailure {
+    fn from(error: io::Error) -> CompileFailure {
+        CompileFailure::Other(error.into())
+    }
+}
+
+fn compiled(
+    args: &AcoCompile,
+    name: &str,
+    shader: &Shader,
+    options: &Options,
+    global: &Global,
+) -> Result<Outcome, CompileFailure> {
+    let print = |request: &PhaseRequest| print_phases(&mut shader.clone(), options, request);
+    let wanted = PhaseRequest { after: args.print_after.clone(), changed: args.print_changed };
+    if wanted.is_any() {
+        write_result(None, &print(&wanted)?, global)?;
         return Ok(Outcome::Complete);
     }
-    deliver(&bytes, args.output.as_deref(), global)?;
-    Ok(Outcome::Complete)
+    for (phase, asked) in [("select", AcoPrint::Preoptir), ("opt", AcoPrint::Shaders)] {
+        if args.radv_debug.contains(&asked) {
+            eprint!("{}", print(&PhaseRequest { after: vec![phase.to_owned()], changed: false })?);
+        }
+    }
+    let view = CompileView::of(&mut shader.clone(), options)?;
+    if args.radv_debug.contains(&AcoPrint::Shaders) {
+        eprint!("{}", String::from_utf8_lossy(&view.bytes(CodeForm::Assembly)?));
+    }
+    let statistics = view.statistics();
+    if args.stats {
+        statistics.to_string().lines().for_each(|line| complain!("{line}"));
+    }
+    if options.passes.warnings {
+        statistics.warnings().iter().for_each(|warning| complain!("{name}: {warning}"));
+    }
+    let alone = !(args.run || args.json);
+    if alone || args.output.is_some() {
+        let bytes = view.bytes(form(args.emit)).map_err(|error| match error {
+            error @ CompileViewError::Assemble(_) => Failure::Unusable(format!("{name}: {error}")).into(),
+            error => CompileFailure::View(error),
+        })?;
+        if args.emit == AcoEmit::Asm {
+            write_result(args.output.as_deref(), &String::from_utf8_lossy(&bytes), global)?;
+        } else {
+            deliver(&bytes, args.output.as_deref(), global)?;
+        }
+    }
+    if alone {
+        return Ok(Outcome::Complete);
+    }
+    let ran = if args.run { Some(emulate(args, name, shader, &view, options, global)?) } else { None };
+    let mut out = Output::open(global, true);
+    // A failed write is remembered, and reported by `finish`.
+    let _ = match &ran {
+        ran if args.json => view.json(ran.as_ref(), &mut out),
+        Some(ran) => ran.text(&mut out),
+        None => Ok(()),
+    };
+    out.finish()?;
+    Ok(if ran.is_none_or(|ran| ran.is_good()) { Outcome::Complete } else { Outcome::Found })
+}
+
+/// Runs the code, and writes the buffers that are wanted in files.
+fn emulate(
+    args: &AcoCompile,
+    name: &str,
+    shader: &Shader,
+    view: &CompileView,
+    options: &Options,
+    global: &Global,
+) -> Result<EmulationView, Failure> {
+    let mut bindings: Bindings = bound(&args.emulation.buffer, args.emulation.push.as_ref(), global)?;
+    let lanes = if options.gpu.wave64() { 64 } else { 32 };
+    let declared = RunRequest {
+        workgroups: args.emulation.groups,
+        subgroup_size: lanes,
+        steps: args.emulation.steps,
+        outputs: &args.out,
+    };
+    declared.warnings(shader, &bindings).iter().for_each(|warning| complain!("{name}: {warning}"));
+    let request = request(&args.emulation, args.compare, &args.out);
+    let ran = EmulationView::of(shader, view, options, &mut bindings, &request);
+    let ran = ran.map_err(|error| failed(name, &error))?;
+    for (file, bytes) in declared.files(&bindings) {
+        std::fs::write(file, bytes).map_err(|e| Failure::Write(file.display().to_string(), e))?;
+    }
+    Ok(ran)
 }

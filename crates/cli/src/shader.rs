@@ -15,8 +15,8 @@ use unwedge::shader::interp::{Bindings, RunError};
 use unwedge::shader::text;
 use unwedge_view::asm::launch::zeros;
 use unwedge_view::shader::{
-    BufferSource, OptimizationView, PrintRequest, PushRequest, RunRequest, RunView, ShaderRunError, Validity,
-    ValidityView,
+    BufferRequest, BufferSource, OptimizationView, PrintRequest, PushRequest, RunRequest, RunView,
+    ShaderRunError, Validity, ValidityView,
 };
 
 /// Runs the command.
@@ -60,7 +60,16 @@ pub(crate) fn load(
     args: &ShaderInput,
     global: &Global,
 ) -> Result<(String, unwedge::shader::ir::Shader), Failure> {
-    let input = Input::open(&args.file, global.max_size)?;
+    load_file(&args.file, args, global)
+}
+
+/// The same of another file.
+pub(crate) fn load_file(
+    path: &Path,
+    args: &ShaderInput,
+    global: &Global,
+) -> Result<(String, unwedge::shader::ir::Shader), Failure> {
+    let input = Input::open(path, global.max_size)?;
     let shader = file(&input, args).and_then(|file| file.load(&options(args)));
     let shader = shader.map_err(|e| unusable(&input.name, &e))?;
     Ok((input.name, shader))
@@ -126,10 +135,14 @@ fn validate(args: &ShaderValidate, global: &Global) -> Result<Outcome, Failure> 
 }
 
 /// Buffers and push constants, as the command line gives them.
-fn bindings(args: &ShaderRun, global: &Global) -> Result<Bindings, Failure> {
+pub(crate) fn bound(
+    buffers: &[BufferRequest],
+    push: Option<&PushRequest>,
+    global: &Global,
+) -> Result<Bindings, Failure> {
     let content = |file: &Path| Ok::<_, Failure>(Input::open(file, global.max_size)?.bytes.to_vec());
     let mut bound = Bindings::default();
-    for buffer in &args.buffer {
+    for buffer in buffers {
         let bytes = match &buffer.source {
             BufferSource::File(file) => content(file)?,
             BufferSource::Zeros(size) => {
@@ -141,7 +154,7 @@ fn bindings(args: &ShaderRun, global: &Global) -> Result<Bindings, Failure> {
         }
         bound.bind(buffer.point, bytes);
     }
-    bound.push = match &args.push {
+    bound.push = match push {
         Some(PushRequest::Bytes(bytes)) => bytes.clone(),
         Some(PushRequest::File(file)) => content(file)?,
         None => Vec::new(),
@@ -157,7 +170,7 @@ fn execute(args: &ShaderRun, global: &Global) -> Result<Outcome, Failure> {
             return Err(Failure::Unusable(format!("{name}: {invalid}")));
         }
     }
-    let mut bound = bindings(args, global)?;
+    let mut bound = bound(&args.buffer, args.push.as_ref(), global)?;
     let request = RunRequest {
         workgroups: args.groups,
         subgroup_size: args.subgroup,

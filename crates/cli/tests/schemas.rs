@@ -288,6 +288,11 @@ fn code_and_shaders(schemas: &mut Schemas) {
         schemas.run(&verb, &[&["shader"], args, &["--json", "-"]].concat(), SHADER);
     }
     schemas.run("shader validate", &["shader", "validate", "--json", "-"], b"shader compute \"main\"\nno\n");
+    for buffer in ["0.5=16", "0.5=8"] {
+        let args =
+            ["aco", "compile", "--gpu", "gfx1030", "--json", "--run", "--compare", "--buffer", buffer, "-"];
+        schemas.run("aco compile", &args, SHADER);
+    }
 }
 
 /// Each of four invocations stores five times its number.

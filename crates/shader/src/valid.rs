@@ -399,6 +399,20 @@ impl Checker<'_> {
                 expect(bits(ty) != 0 && bits(ty) == bits(args[0]), "the sizes differ")?;
             }
             Op::BufferSize => expect(is_descriptor(args[0]), "the operand is not a descriptor")?,
+            Op::AmdDescriptor => {
+                let words = args[0].base == Base::B32 && matches!(args[0].lanes, 4 | 8);
+                expect(words && result == Some(Type::HANDLE), "four or eight words are a descriptor")?;
+            }
+            Op::AmdRegister | Op::AmdLoadScalar => {
+                let ty = result.unwrap_or(Type::BOOL);
+                expect(ty.base == Base::B32, "the result does not have words")?;
+            }
+            Op::AmdLoadBuffer | Op::AmdStoreBuffer => {
+                let moved = result.unwrap_or_else(|| args[0]);
+                let descriptor = args[fixed - 4];
+                expect(moved.base == Base::B32 && moved.lanes <= 4, "more than four words, or no words")?;
+                expect(is_descriptor(descriptor), "the operand is not a descriptor")?;
+            }
             _ => {}
         }
         expect(args.len() == fixed, "there are too many operands")

@@ -269,9 +269,9 @@ fn what_is_refused_is_named_with_its_line() {
         assert_eq!(error.cause.to_string(), message, "{line}");
         assert_eq!(error.line as usize, first + line.matches('\n').count(), "{line}");
     }
-    let fragment = START.replace("COMPUTE", "FRAGMENT");
+    let fragment = START.replace("COMPUTE", "GEOMETRY");
     let error = read(&fragment, &options(), &mut Shader::default()).expect_err("a fragment shader");
-    assert_eq!(error.to_string(), "line 1: not supported: the stage MESA_SHADER_FRAGMENT");
+    assert_eq!(error.to_string(), "line 1: not supported: the stage MESA_SHADER_GEOMETRY");
 }
 
 #[test]

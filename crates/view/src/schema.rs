@@ -64,6 +64,7 @@ pub const PUBLISHED: &[(&str, &str)] = &[
     ("shader run", include_str!("../schemas/shader-run.schema.json")),
     ("shader validate", include_str!("../schemas/shader-validate.schema.json")),
     ("shader opt", include_str!("../schemas/shader-opt.schema.json")),
+    ("aco compile", include_str!("../schemas/aco-compile.schema.json")),
 ];
 
 /// The schema of a command, by its words: `rd info`.
@@ -155,6 +156,8 @@ mod generated {
         ("shader validate", &[crate::shader::validity::object]),
         #[cfg(feature = "shader")]
         ("shader opt", &[crate::shader::optimization::object]),
+        #[cfg(feature = "aco")]
+        ("aco compile", &[crate::aco::statistics::object]),
     ];
 
     /// The schema of each command that prints JSON.

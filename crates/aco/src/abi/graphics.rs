@@ -1,25 +1,22 @@
 //! What registers hold when a program of a graphics stage starts, and how its inputs and outputs are numbered.
 //!
-//! The order is that of the driver RADV. Vertex shaders on the stage VS: two words of rings, descriptor sets, push constants, the table of vertex buffers, base vertex, first instance, draw; then
-//! the offset in scratch. Primitive shaders have eight words that the hardware gives before those of the driver. Pixel shaders have the word
+//! The order is that of the driver RADV: two words of rings, descriptor sets, push constants, then what a stage needs: the table of vertex buffers, base vertex, first instance, draw, view, the number
+//! of patches, places in LDS. [`super::geometry`] has what the hardware adds before the rasterizer. Pixel shaders have the word
 //! for `m0` after the driver's, and in vector registers what `SPI_PS_INPUT_ENA` enables.
 //!
 //! Parameters are numbered in the order of their slots, and so are the attributes of a pixel shader: the driver links them by `SPI_PS_INPUT_CNTL`.
 
 use super::{ArgLocation, Args, Argument, Push, Uses, lanes_read};
 use crate::compile::{CompileError, Options};
+use crate::graphics::MemorySlots;
 use crate::ir::PhysReg;
-use crate::stages::{self, HardwareStage, PipelineShape, SoftwareStage};
+use crate::stages::{self, HardwareStage, SoftwareStage};
 use std::collections::BTreeSet;
 use unwedge_isa::amdgcn::Gfx;
-use unwedge_shader::ir::{
-    FIRST_LOCATION_SLOT, InterpAt, Op, Payload, Shader, SlotAccess, SlotDir, Stage, SystemValue,
-};
+use unwedge_shader::ir::{InterpAt, Op, Payload, Shader, SlotAccess, SlotDir, Stage, SystemValue};
 
 /// User registers that the hardware loads, up to gfx8 and since.
 const USER_SGPRS: [usize; 2] = [16, 32];
-/// Registers that the hardware gives merged stages before those of the driver.
-const MERGED_SGPRS: usize = 8;
 
 /// What a pixel shader may have in vector registers, in their order: the bits of `SPI_PS_INPUT_ENA`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -119,42 +116,64 @@ impl PixelInput {
 pub struct Interface {
     /// The stage of the hardware; `None` of compute shaders.
     pub hardware: Option<HardwareStage>,
+    /// The shader reads registers and exports by itself, so nothing is added to it for its stage.
+    pub explicit: bool,
     /// Of pixel shaders: the slot of each attribute.
     pub attributes: Vec<u16>,
     /// Of the last stage before the rasterizer: the slot of each parameter.
     pub parameters: Vec<u16>,
     /// Of pixel shaders: `SPI_PS_INPUT_ENA`.
     pub pixel_inputs: u16,
+    /// What it takes from a stage before in memory.
+    pub inputs: MemorySlots,
+    /// What the first of two merged stages leaves in LDS for the second one.
+    pub passed: MemorySlots,
+    /// What it leaves in memory. A geometry shader leaves it for each vertex that it emits.
+    pub outputs: MemorySlots,
+    /// Of a tessellation control shader: outputs that are in LDS, too.
+    pub shared: MemorySlots,
+}
+
+/// The stage of the hardware that shaders run in.
+fn hardware_of(parts: &[&Shader], options: &Options) -> Result<HardwareStage, CompileError> {
+    let generation = options.gpu.generation();
+    let stages: Vec<Stage> = parts.iter().map(|part| part.info.stage).collect();
+    let shape = stages.iter().fold(options.graphics.shape, |shape, stage| shape.with(*stage));
+    let software: Vec<SoftwareStage> = stages.iter().map(|stage| SoftwareStage::Stage(*stage)).collect();
+    let row = stages::find(generation, options.graphics.mode(generation), shape, software[0])
+        .ok_or(CompileError::Stage(stages[0]))?;
+    if row.software == software {
+        return Ok(row.hardware);
+    }
+    Err(match row.software[..] {
+        [SoftwareStage::Stage(first), SoftwareStage::Stage(second)] => CompileError::Merged(first, second),
+        _ => CompileError::Apart(stages[0]),
+    })
 }
 
 impl Args {
-    /// Those of a shader of any stage.
+    /// Those of a shader of any stage, or of two that are merged.
     ///
     /// # Errors
     ///
-    /// A stage that is not built, or too many arguments.
-    pub fn of(shader: &Shader, options: &Options) -> Result<Args, CompileError> {
-        let stage = shader.info.stage;
-        let generation = options.gpu.generation();
-        let mode = options.graphics.mode(generation);
-        let software = SoftwareStage::Stage(stage);
+    /// A stage that the pipeline runs merged with another one, or too many arguments.
+    pub fn of(parts: &[&Shader], options: &Options) -> Result<Args, CompileError> {
+        let Some(last) = parts.last() else { return Err(CompileError::Functions(0)) };
+        let stage = last.info.stage;
+        if let [shader] = parts
+            && let Some(args) = Args::registers(shader, hardware_of(parts, options))?
+        {
+            return Ok(args);
+        }
         match stage {
-            Stage::Compute => Args::compute(shader, &options.gpu),
-            Stage::Vertex | Stage::Fragment => {
-                let row = stages::find(generation, mode, PipelineShape::Plain, software);
-                let hardware = row.ok_or(CompileError::Stage(stage))?.hardware;
-                match hardware {
-                    HardwareStage::Ps => Args::pixel(shader, options),
-                    HardwareStage::Vs | HardwareStage::Ngg => Args::vertex(shader, options, hardware),
-                    _ => Err(CompileError::Stage(stage)),
-                }
-            }
-            Stage::TessControl | Stage::TessEval | Stage::Geometry => Err(CompileError::Stage(stage)),
+            Stage::Compute => Args::compute(last, &options.gpu),
+            Stage::Fragment => Args::pixel(last, options),
+            _ => Args::before_rasterizer(parts, options, hardware_of(parts, options)?),
         }
     }
 
     /// What all stages have of the driver.
-    fn common(&mut self, uses: &Uses, next: &mut usize) {
+    pub(super) fn common(&mut self, uses: &Uses, next: &mut usize) {
         for set in &uses.sets {
             self.add(Argument::DescriptorSet(*set), next, 1);
         }
@@ -167,69 +186,13 @@ impl Args {
         }
     }
 
-    fn check_user(next: usize, generation: Gfx) -> Result<(), CompileError> {
+    pub(super) fn check_user(next: usize, generation: Gfx) -> Result<(), CompileError> {
         let most = USER_SGPRS[usize::from(generation >= Gfx::Gfx9)];
         if next > most { Err(CompileError::Arguments(next)) } else { Ok(()) }
     }
 
-    fn vector(&mut self, argument: Argument, number: u8, dwords: u8) {
+    pub(super) fn vector(&mut self, argument: Argument, number: u8, dwords: u8) {
         self.list.push(ArgLocation { argument, reg: PhysReg::vgpr(number), dwords });
-    }
-
-    fn vertex(shader: &Shader, options: &Options, hardware: HardwareStage) -> Result<Args, CompileError> {
-        let generation = options.gpu.generation();
-        let (uses, reads) = (Uses::of(shader), Reads::of(shader));
-        let mut args = Args::default();
-        let mut next = 0;
-        args.add(Argument::RingOffsets, &mut next, 2);
-        let ngg = hardware == HardwareStage::Ngg;
-        if ngg {
-            args.add(Argument::GroupInfo, &mut next, 1);
-            args.add(Argument::MergedWaveInfo, &mut next, 1);
-            next += 1;
-            let fifth =
-                if generation >= Gfx::Gfx11 { Argument::AttributeRing } else { Argument::ScratchOffset };
-            args.add(fifth, &mut next, 1);
-            next = MERGED_SGPRS;
-        }
-        let first = next;
-        args.common(&uses, &mut next);
-        let located = reads.inputs.iter().any(|slot| *slot >= FIRST_LOCATION_SLOT);
-        let instances =
-            reads.has(SystemValue::InstanceIndex) || reads.has(SystemValue::BaseInstance) || located;
-        let vertices = reads.has(SystemValue::VertexIndex) || reads.has(SystemValue::BaseVertex) || located;
-        for (wanted, argument) in [
-            (located, Argument::VertexBuffers),
-            (vertices, Argument::BaseVertex),
-            (instances, Argument::FirstInstance),
-            (reads.has(SystemValue::DrawIndex), Argument::DrawIndex),
-            (reads.has(SystemValue::ViewIndex), Argument::ViewIndex),
-        ] {
-            if wanted {
-                args.add(argument, &mut next, 1);
-            }
-        }
-        Args::check_user(next - first, generation)?;
-        if !ngg && generation < Gfx::Gfx11 {
-            args.add(Argument::ScratchOffset, &mut next, 1);
-        }
-        let (vertex, instance) = match (ngg, generation) {
-            (true, Gfx::Gfx12) => (3, 4),
-            (true, _) => (5, 8),
-            (false, Gfx::Gfx10 | Gfx::Gfx10_3) => (0, 3),
-            (false, _) => (0, 1),
-        };
-        if ngg {
-            args.vector(Argument::Connectivity, 0, 1);
-        }
-        args.vector(Argument::VertexId, vertex, 1);
-        args.vector(Argument::InstanceId, instance, 1);
-        args.interface = Interface {
-            hardware: Some(hardware),
-            parameters: reads.outputs.into_iter().filter(|slot| is_parameter(*slot)).collect(),
-            ..Interface::default()
-        };
-        Ok(args)
     }
 
     fn pixel(shader: &Shader, options: &Options) -> Result<Args, CompileError> {
@@ -261,7 +224,7 @@ impl Args {
         }
         args.interface = Interface {
             hardware: Some(HardwareStage::Ps),
-            attributes: reads.inputs.into_iter().collect(),
+            attributes: reads.inputs.union(&reads.patch_inputs).copied().collect(),
             pixel_inputs: enabled,
             ..Interface::default()
         };
@@ -287,37 +250,47 @@ pub(crate) fn is_parameter(slot: u16) -> bool {
 }
 
 /// What a shader reads of inputs and system values, and which slots it stores.
-struct Reads {
-    inputs: BTreeSet<u16>,
-    outputs: BTreeSet<u16>,
+#[derive(Default)]
+pub(super) struct Reads {
+    pub(super) inputs: BTreeSet<u16>,
+    pub(super) patch_inputs: BTreeSet<u16>,
+    pub(super) outputs: BTreeSet<u16>,
+    pub(super) patch_outputs: BTreeSet<u16>,
+    /// Outputs that it loads.
+    pub(super) loaded: BTreeSet<u16>,
+    pub(super) loaded_patch: BTreeSet<u16>,
     values: Vec<SystemValue>,
     /// Bits of [`PixelInput`].
     pixel: u16,
 }
 
 impl Reads {
-    fn has(&self, value: SystemValue) -> bool {
+    pub(super) fn has(&self, value: SystemValue) -> bool {
         self.values.contains(&value)
     }
 
-    fn slots(&mut self, op: Op, access: &SlotAccess) {
+    fn slots(&mut self, op: Op, access: &SlotAccess, stage: Stage) {
         let slots = access.slot..access.slot.saturating_add(access.count);
-        match (access.dir, op) {
-            (SlotDir::Input, _) => self.inputs.extend(slots),
-            (SlotDir::Output, Op::StoreSlot) => self.outputs.extend(slots),
-            _ => {}
+        match (access.dir, op, access.patch) {
+            (SlotDir::Input, _, false) => self.inputs.extend(slots),
+            (SlotDir::Input, _, true) => self.patch_inputs.extend(slots),
+            // Only the first stream of a geometry shader is rasterized.
+            (_, Op::StoreSlot, _) if stage == Stage::Geometry && access.index > 0 => {}
+            (_, Op::StoreSlot, false) => self.outputs.extend(slots),
+            (_, Op::StoreSlot, true) => self.patch_outputs.extend(slots),
+            (_, _, false) => self.loaded.extend(slots),
+            (_, _, true) => self.loaded_patch.extend(slots),
         }
     }
 
-    fn of(shader: &Shader) -> Reads {
+    pub(super) fn of(shader: &Shader) -> Reads {
         let func = shader.entry();
         let lanes = lanes_read(func);
-        let mut reads =
-            Reads { inputs: BTreeSet::new(), outputs: BTreeSet::new(), values: Vec::new(), pixel: 0 };
+        let mut reads = Reads::default();
         let fragment = shader.info.stage == Stage::Fragment;
         for inst in func.walk() {
             match (func.op(inst), func.payload(inst)) {
-                (op, Payload::Slot(access)) => reads.slots(op, &access),
+                (op, Payload::Slot(access)) => reads.slots(op, &access, shader.info.stage),
                 (_, Payload::Bary(at, linear)) => {
                     reads.pixel |= PixelInput::barycentric(at, linear).map_or(0, PixelInput::bit);
                 }

@@ -20,7 +20,8 @@ impl Allocator<'_> {
             self.clear(work, span)?;
             self.set(work, at, span);
         }
-        for (at, operand) in work.bound.tied.clone() {
+        for tied in 0..work.bound.tied.len() {
+            let (at, operand) = work.bound.tied[tied];
             if work.definitions[at].reg.is_some() {
                 continue;
             }

@@ -32,15 +32,16 @@ impl Hints {
             parts: vec![None; count],
             fixed: vec![None; count],
         };
+        let mut bound = Bound::default();
         for data in program.blocks.values() {
             for &inst in &data.insts {
-                hints.instruction(program, variants, inst);
+                hints.instruction(program, variants, inst, &mut bound);
             }
         }
         hints
     }
 
-    fn instruction(&mut self, program: &Program, variants: &Variants, inst: Inst) {
+    fn instruction(&mut self, program: &Program, variants: &Variants, inst: Inst, bound: &mut Bound) {
         let (operands, definitions) = (program.operands(inst), program.definitions(inst));
         let pair = |hints: &mut Hints, definition: usize, operand: usize| {
             let (Some(to), Some(from)) = (definitions.get(definition), operands.get(operand)) else { return };
@@ -68,7 +69,7 @@ impl Hints {
                 }
             }
             Op::Hw(opcode) => {
-                let bound = Bound::of(program, variants, inst);
+                bound.set(program, variants, inst);
                 bound.tied.iter().for_each(|(definition, operand)| pair(self, *definition, *operand));
                 for (operand, reg) in operands.iter().zip(&bound.operands) {
                     if let (Some(temp), Some(reg)) = (operand.as_temp(), operand.reg.or(*reg)) {

@@ -19,7 +19,7 @@ pub(super) struct PendingCopy {
     pub to: Temp,
 }
 
-/// The instruction that is worked on.
+/// The instruction that is worked on. Its memory is used again for the next one.
 pub(super) struct Work {
     pub inst: Inst,
     pub operands: Vec<Operand>,
@@ -36,6 +36,33 @@ pub(super) struct Work {
     pub reserved: Vec<RegSpan>,
 }
 
+impl Work {
+    pub fn new() -> Work {
+        Work {
+            inst: Inst::new(0),
+            operands: Vec::new(),
+            definitions: Vec::new(),
+            bound: Bound::default(),
+            copies: Vec::new(),
+            pinned: Vec::new(),
+            dying: Vec::new(),
+            taken: Vec::new(),
+            reserved: Vec::new(),
+        }
+    }
+
+    fn clear(&mut self, inst: Inst) {
+        self.inst = inst;
+        self.operands.clear();
+        self.definitions.clear();
+        self.copies.clear();
+        self.pinned.clear();
+        self.dying.clear();
+        self.taken.clear();
+        self.reserved.clear();
+    }
+}
+
 /// Whether the lowering of a pseudo instruction overwrites `scc`.
 fn clobbers_scc(program: &Program, inst: Inst) -> bool {
     let scalar = program.definitions(inst).iter().any(|definition| definition.class.is_sgpr());
@@ -49,20 +76,80 @@ fn is_exempt(reg: PhysReg) -> bool {
         || !reg.is_vgpr() && reg.0 > Reg::EXEC_HI.0 && reg != Reg::SCC
 }
 
+/// Registers that are copied: to, from, and the class.
+type RegMove = (PhysReg, PhysReg, RegClass);
+
+/// What parallel copies do.
+fn copy_moves(written: &[Definition], read: &[Operand]) -> impl Iterator<Item = RegMove> {
+    written.iter().zip(read).filter_map(|(to, from)| Some((to.reg?, from.reg?, to.class)))
+}
+
+/// What an instruction that makes, or takes apart, a scalar vector does.
+fn vector_moves(op: Op, definitions: &[Definition], operands: &[Operand]) -> Vec<RegMove> {
+    let (mut moves, mut bytes) = (Vec::new(), 0);
+    match (op, definitions, operands) {
+        (Op::Pseudo(Pseudo::CreateVector), [vector], parts) if vector.class.is_sgpr() => {
+            for part in parts {
+                let to = vector.reg.map(|reg| reg.advance(bytes));
+                moves.extend(to.zip(part.reg).map(|(to, from)| (to, from, part.class)));
+                bytes += u16::from(part.class.bytes());
+            }
+        }
+        (Op::Pseudo(Pseudo::SplitVector), parts, [vector]) if vector.class.is_sgpr() => {
+            for part in parts {
+                let from = vector.reg.map(|reg| reg.advance(bytes));
+                moves.extend(part.reg.zip(from).map(|(to, from)| (to, from, part.class)));
+                bytes += u16::from(part.class.bytes());
+            }
+        }
+        _ => {}
+    }
+    moves
+}
+
+/// Whether some of the scalar registers that are written exchange their values.
+fn has_scalar_cycle(moves: impl Iterator<Item = RegMove>) -> bool {
+    let mut sources = [None; Reg::SCC.0 as usize + 1];
+    for (to, from, class) in moves.filter(|(_, _, class)| class.is_sgpr()) {
+        for at in 0..u16::from(class.dwords()) {
+            if let Some(source) = sources.get_mut(usize::from(to.reg().0 + at)) {
+                *source = Some(usize::from(from.reg().0 + at));
+            }
+        }
+    }
+    (0..sources.len()).any(|start| {
+        // No path is longer than there are registers.
+        let mut at = sources[start];
+        for _ in 0..sources.len() {
+            match at {
+                Some(reg) if reg == start => return sources[start] != Some(start),
+                Some(reg) => at = sources.get(reg).copied().flatten(),
+                None => return false,
+            }
+        }
+        false
+    })
+}
+
 impl Allocator<'_> {
-    pub(super) fn instruction(&mut self, inst: Inst, out: &mut Vec<Inst>) -> Result<(), FinishError> {
+    pub(super) fn instruction(
+        &mut self,
+        inst: Inst,
+        work: &mut Work,
+        out: &mut Vec<Inst>,
+    ) -> Result<(), FinishError> {
         let op = self.program.op(inst);
         if op.is(Pseudo::LogicalEnd) {
             self.logical_end();
         }
-        let mut work = self.begin(inst);
+        self.begin(inst, work);
         if op.is_branch() {
-            self.empty_scc(&mut work)?;
+            self.empty_scc(work)?;
         }
-        let kept_scc = self.file.at(Reg::SCC.0).is_some();
-        self.fixed_operands(&mut work)?;
-        self.readable(&mut work)?;
-        self.tied_operands(&mut work)?;
+        let scc = self.file.at(Reg::SCC.0);
+        self.fixed_operands(work)?;
+        self.readable(work)?;
+        self.tied_operands(work)?;
         for operand in work.operands.iter().filter(|operand| operand.kill && !operand.late_kill) {
             if let Some(name) = operand.as_temp()
                 && !work.dying.contains(&name)
@@ -71,24 +158,25 @@ impl Allocator<'_> {
             }
         }
         if clobbers_scc(self.program, inst) {
-            self.clear(&mut work, RegSpan { first: Reg::SCC.0, count: 1 })?;
+            self.clear(work, RegSpan { first: Reg::SCC.0, count: 1 })?;
         }
-        self.definitions(&mut work)?;
-        self.finish(work, kept_scc, out);
-        Ok(())
+        self.definitions(work)?;
+        self.finish(work, scc, out)
     }
 
-    fn begin(&mut self, inst: Inst) -> Work {
-        let mut operands = self.program.operands(inst).to_vec();
-        for operand in &mut operands {
+    fn begin(&mut self, inst: Inst, work: &mut Work) {
+        work.clear(inst);
+        let Work { operands, definitions, bound, reserved, .. } = work;
+        operands.extend_from_slice(self.program.operands(inst));
+        for operand in operands.iter_mut() {
             if let Some(temp) = operand.as_temp() {
                 operand.source = Source::Temp(self.current[temp.index()]);
             }
         }
-        let mut bound = Bound::of(self.program, self.variants, inst);
+        bound.set(self.program, self.variants, inst);
         let op = self.program.op(inst);
         bound.operands.resize(operands.len(), None);
-        let definitions = self.program.definitions(inst).to_vec();
+        definitions.extend_from_slice(self.program.definitions(inst));
         bound.definitions.resize(definitions.len(), None);
         if op.is_branch()
             && let (Some(place), Some(operand)) = (bound.operands.first_mut(), operands.first())
@@ -104,7 +192,6 @@ impl Allocator<'_> {
         if packs && parts {
             operands.iter_mut().for_each(|operand| operand.late_kill |= operand.kill);
         }
-        let mut reserved = Vec::new();
         for (operand, reg) in operands.iter().zip(&mut bound.operands) {
             *reg = operand.reg.or(*reg).filter(|reg| !is_exempt(*reg));
             reserved.extend(reg.map(|reg| RegSpan::new(reg, operand.class)));
@@ -112,17 +199,6 @@ impl Allocator<'_> {
         for (definition, reg) in definitions.iter().zip(&mut bound.definitions) {
             *reg = definition.reg.or(*reg);
             reserved.extend(reg.map(|reg| RegSpan::new(reg, definition.class)));
-        }
-        Work {
-            inst,
-            operands,
-            definitions,
-            bound,
-            copies: Vec::new(),
-            pinned: Vec::new(),
-            dying: Vec::new(),
-            taken: Vec::new(),
-            reserved,
         }
     }
 
@@ -188,7 +264,8 @@ impl Allocator<'_> {
 
     /// Copies operands that the instruction overwrites, if they live on or are constants.
     fn tied_operands(&mut self, work: &mut Work) -> Result<(), FinishError> {
-        for (_, at) in work.bound.tied.clone() {
+        for tied in 0..work.bound.tied.len() {
+            let (_, at) = work.bound.tied[tied];
             let Some(&operand) = work.operands.get(at) else { continue };
             let free = match operand.source {
                 Source::Temp(_) => operand.kill && !operand.late_kill,
@@ -288,17 +365,21 @@ impl Allocator<'_> {
         }
     }
 
-    /// Writes copies and the instruction, and keeps what lives on.
-    fn finish(&mut self, work: Work, kept_scc: bool, out: &mut Vec<Inst>) {
-        let Work { inst, mut operands, definitions, copies, .. } = work;
+    /// Writes copies and the instruction, and keeps what lives on. `scc`: the value in it before.
+    fn finish(&mut self, work: &mut Work, scc: Option<Temp>, out: &mut Vec<Inst>) -> Result<(), FinishError> {
+        let Work { inst, operands, definitions, copies, .. } = work;
         if !copies.is_empty() {
-            self.emit_copies(&copies, kept_scc, out);
+            self.emit_copies(copies, scc, out)?;
         }
-        for operand in &mut operands {
+        for operand in operands.iter_mut() {
             match operand.source {
                 Source::Temp(name) => operand.reg = self.regs[name.index()],
                 Source::Const(_) | Source::Undef | Source::Fixed => {}
             }
+        }
+        let moves = vector_moves(self.program.op(*inst), definitions, operands);
+        if !moves.is_empty() && has_scalar_cycle(moves.iter().copied()) {
+            self.program[*inst].payload = self.vector_scratch(&moves)?;
         }
         for operand in operands.iter().filter(|operand| operand.kill) {
             let span = operand.as_temp().and_then(|name| self.span(name));
@@ -308,7 +389,7 @@ impl Allocator<'_> {
                 self.file.free(span);
             }
         }
-        for definition in &definitions {
+        for definition in definitions.iter() {
             let (Some(temp), Some(reg)) = (definition.temp, definition.reg) else { continue };
             let span = RegSpan::new(reg, definition.class);
             self.current[temp.index()] = temp;
@@ -316,12 +397,40 @@ impl Allocator<'_> {
                 self.file.put(span, temp);
             }
         }
-        self.program.set_operands(inst, &operands);
-        self.program.set_definitions(inst, &definitions);
-        out.push(inst);
+        self.program.set_operands(*inst, operands);
+        self.program.set_definitions(*inst, definitions);
+        out.push(*inst);
+        Ok(())
     }
 
-    fn emit_copies(&mut self, copies: &[PendingCopy], kept_scc: bool, out: &mut Vec<Inst>) {
+    /// What copies in a vector may overwrite, as [`Payload::Copy`].
+    fn vector_scratch(&mut self, moves: &[RegMove]) -> Result<Payload, FinishError> {
+        let spans: Vec<RegSpan> = moves.iter().map(|(to, _, class)| RegSpan::new(*to, *class)).collect();
+        let free = self.free_scalar(&spans);
+        let scc = self.file.at(Reg::SCC.0).is_some();
+        match free {
+            Some(span) => self.note(span),
+            // With a register more, values can change places without `scc`.
+            None if scc => return Err(self.exhausted(RegClass::S1)),
+            None => {}
+        }
+        Ok(Payload::Copy(free.map(RegSpan::reg), scc))
+    }
+
+    /// A scalar register that holds nothing, and is not one of these.
+    fn free_scalar(&self, spans: &[RegSpan]) -> Option<RegSpan> {
+        let mut all = (0..self.bounds.sgprs)
+            .chain([Reg::VCC.0, Reg::VCC_HI.0])
+            .map(|first| RegSpan { first, count: 1 });
+        all.find(|span| self.file.is_free(*span) && !spans.iter().any(|other| other.meets(*span)))
+    }
+
+    fn emit_copies(
+        &mut self,
+        copies: &[PendingCopy],
+        scc: Option<Temp>,
+        out: &mut Vec<Inst>,
+    ) -> Result<(), FinishError> {
         let to = |copy: &PendingCopy| Definition {
             reg: self.regs[copy.to.index()],
             ..Definition::temp(copy.to, self.program.class(copy.to))
@@ -334,19 +443,24 @@ impl Allocator<'_> {
             .chain(read.iter().map(|operand| (operand.reg, operand.class)))
             .filter_map(|(reg, class)| Some(RegSpan::new(reg?, class)))
             .collect();
-        let free = (0..self.bounds.sgprs).map(|first| RegSpan { first, count: 1 });
-        let free = free
-            .into_iter()
-            .find(|span| self.file.is_free(*span) && !spans.iter().any(|other| other.meets(*span)));
-        if let Some(span) = free {
-            self.note_scratch(span, &written);
+        let free = self.free_scalar(&spans);
+        // The value in it stays there.
+        let scc = scc.is_some() && self.file.at(Reg::SCC.0) == scc;
+        let touches_scc = spans.iter().any(|span| span.first == Reg::SCC.0);
+        match free {
+            Some(span) => self.note_scratch(span, &written),
+            // With a register more, values can change places without `scc`.
+            None if (scc || touches_scc) && has_scalar_cycle(copy_moves(&written, &read)) => {
+                return Err(self.exhausted(RegClass::S1));
+            }
+            None => {}
         }
-        let scc = kept_scc || self.file.at(Reg::SCC.0).is_some();
         let new = NewInst {
             payload: Payload::Copy(free.map(RegSpan::reg), scc),
             ..NewInst::pseudo(Pseudo::ParallelCopy, &written, &read)
         };
         out.push(self.program.make_inst(&new));
+        Ok(())
     }
 
     /// A scratch register is used only where scalars could form a cycle.

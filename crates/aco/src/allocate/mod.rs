@@ -20,6 +20,7 @@ use crate::ir::{Block, PhysReg, Program, Progress, RegClass, RegCounts, Temp};
 use crate::live::Liveness;
 use file::{RegFile, RegSpan, VECTOR};
 use hints::Hints;
+use instruction::Work;
 use unwedge_base::entity::Entity;
 
 /// How many registers of each bank may be given away.
@@ -110,7 +111,7 @@ impl<'a> Allocator<'a> {
     }
 
     fn run(mut self) -> Result<RegCounts, FinishError> {
-        let mut unions = Vec::new();
+        let (mut unions, mut work) = (Vec::new(), Work::new());
         for block in self.program.blocks.keys() {
             self.block = block;
             let insts = std::mem::take(&mut self.program.blocks[block].insts);
@@ -119,7 +120,7 @@ impl<'a> Allocator<'a> {
             let mut out = Vec::with_capacity(insts.len());
             self.enter(phis, &mut unions, &mut out)?;
             for &inst in rest {
-                self.instruction(inst, &mut out)?;
+                self.instruction(inst, &mut work, &mut out)?;
             }
             self.leave();
             self.program.blocks[block].insts = out;

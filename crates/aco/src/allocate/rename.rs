@@ -1,13 +1,13 @@
 //! Removes phis that allocation made, and that turn out to unite a name with itself.
 
 use super::blocks::NameUnion;
+use crate::hash::MixMap;
 use crate::ir::{Program, Temp};
-use std::collections::HashMap;
 
 /// Removes them, and renames their results.
 pub(super) fn remove_trivial(program: &mut Program, unions: &[NameUnion]) {
-    let mut names: HashMap<Temp, Temp> = HashMap::new();
-    let resolve = |names: &HashMap<Temp, Temp>, mut temp: Temp| {
+    let mut names: MixMap<Temp, Temp> = MixMap::default();
+    let resolve = |names: &MixMap<Temp, Temp>, mut temp: Temp| {
         while let Some(next) = names.get(&temp) {
             temp = *next;
         }

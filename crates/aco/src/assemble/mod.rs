@@ -33,7 +33,7 @@ pub struct Assembly {
 /// [`FinishError::TooFar`] for a branch beyond its field, [`FinishError::Encode`] for what has no encoding.
 pub fn assemble(program: &mut MachineProgram) -> Result<Assembly, FinishError> {
     loop {
-        let (lengths, starts) = lay_out(program)?;
+        let Layout { lengths, starts, words } = lay_out(program)?;
         if islands::shorten(program, &lengths, &starts) {
             continue;
         }
@@ -43,7 +43,7 @@ pub fn assemble(program: &mut MachineProgram) -> Result<Assembly, FinishError> {
                 let Some(nop) = nop else { return Err(FinishError::TooFar { block: Block::new(block) }) };
                 program.blocks[block].insts.insert(at, nop);
             }
-            None => return write(program, &starts),
+            None => return write(program, &lengths, starts, words),
         }
     }
 }
@@ -67,21 +67,37 @@ pub(crate) fn with_offset(inst: &Inst, offset: i64) -> Inst {
     made
 }
 
-/// Words of each instruction, and the first word of each block.
-fn lay_out(program: &MachineProgram) -> Result<(Vec<Vec<usize>>, Vec<usize>), FinishError> {
-    let (mut lengths, mut starts, mut at) = (Vec::new(), Vec::new(), 0);
+/// Where instructions are.
+struct Layout {
+    /// By block: words of each instruction.
+    lengths: Vec<Vec<usize>>,
+    /// The first word of each block, and one past the last of all.
+    starts: Vec<usize>,
+    /// The words, with zero for each offset of a branch.
+    words: Vec<u32>,
+}
+
+fn lay_out(program: &MachineProgram) -> Result<Layout, FinishError> {
+    let mut layout = Layout {
+        lengths: Vec::with_capacity(program.blocks.len()),
+        starts: Vec::with_capacity(program.blocks.len() + 1),
+        words: Vec::new(),
+    };
     for block in &program.blocks {
-        starts.push(at);
+        layout.starts.push(layout.words.len());
         let mut own = Vec::with_capacity(block.insts.len());
         for inst in &block.insts {
-            let words = encode(program, &with_offset(&inst.inst, 0), inst.from)?.as_slice().len();
-            own.push(words);
-            at += words;
+            let made = match target(&inst.inst) {
+                Some(_) => encode(program, &with_offset(&inst.inst, 0), inst.from)?,
+                None => encode(program, &inst.inst, inst.from)?,
+            };
+            own.push(made.as_slice().len());
+            layout.words.extend_from_slice(made.as_slice());
         }
-        lengths.push(own);
+        layout.lengths.push(own);
     }
-    starts.push(at);
-    Ok((lengths, starts))
+    layout.starts.push(layout.words.len());
+    Ok(layout)
 }
 
 fn encode(
@@ -125,23 +141,27 @@ fn offset(starts: &[usize], target: usize, after: usize) -> Option<i64> {
     Some(*starts.get(target)? as i64 - after as i64)
 }
 
-fn write(program: &MachineProgram, starts: &[usize]) -> Result<Assembly, FinishError> {
-    let mut words = Vec::with_capacity(starts.last().copied().unwrap_or_default());
+/// Writes the offsets of branches.
+fn write(
+    program: &MachineProgram,
+    lengths: &[Vec<usize>],
+    starts: Vec<usize>,
+    mut words: Vec<u32>,
+) -> Result<Assembly, FinishError> {
     let mut instructions = 0;
-    for block in &program.blocks {
-        for inst in &block.insts {
-            let rest = encode(program, &with_offset(&inst.inst, 0), inst.from)?;
-            let after = words.len() + rest.as_slice().len();
-            let made = match target(&inst.inst) {
-                Some(target) => {
-                    let offset = offset(starts, target, after).unwrap_or_default();
-                    encode(program, &with_offset(&inst.inst, offset), inst.from)?
-                }
-                None => rest,
-            };
-            words.extend_from_slice(made.as_slice());
+    for (number, block) in program.blocks.iter().enumerate() {
+        let mut at = starts[number];
+        for (inst, length) in block.insts.iter().zip(&lengths[number]) {
+            let after = at + length;
+            if let Some(target) = target(&inst.inst) {
+                let offset = offset(&starts, target, after).unwrap_or_default();
+                let made = encode(program, &with_offset(&inst.inst, offset), inst.from)?;
+                let own = words.iter_mut().skip(at);
+                own.zip(made.as_slice()).for_each(|(word, made)| *word = *made);
+            }
+            at = after;
             instructions += 1;
         }
     }
-    Ok(Assembly { words, starts: starts.to_vec(), instructions })
+    Ok(Assembly { words, starts, instructions })
 }

@@ -6,6 +6,7 @@
 mod barrier;
 mod branch;
 mod copies;
+mod moves;
 mod parts;
 mod reduce;
 mod spill;
@@ -16,7 +17,7 @@ use crate::ir::{
     Block, Definition, Inst, NewInst, Op, Operand, Payload, PhysReg, Program, Progress, Pseudo, RegClass,
     Source,
 };
-use copies::{CopySource, DwordCopy};
+use copies::{CopySource, RegCopy};
 use unwedge_base::entity::Entity;
 use unwedge_isa::amdgcn::model::Form;
 use unwedge_isa::amdgcn::{Gfx, Opcode, Reg};
@@ -28,11 +29,17 @@ struct Emitter<'a> {
     out: Vec<Inst>,
     /// The instruction that is lowered.
     inst: Inst,
+    /// How many instructions copy values.
+    copies: usize,
 }
 
 impl Emitter<'_> {
     fn hw(&mut self, opcode: Opcode, definitions: &[Definition], operands: &[Operand]) {
-        let inst = self.program.make_inst(&NewInst::hw(opcode, definitions, operands));
+        self.push(&NewInst::hw(opcode, definitions, operands));
+    }
+
+    fn push(&mut self, new: &NewInst) {
+        let inst = self.program.make_inst(new);
         self.program[inst].loc = self.program[self.inst].loc;
         self.out.push(inst);
     }
@@ -40,10 +47,7 @@ impl Emitter<'_> {
     /// A move to a vector register, in the form that has literals in every generation.
     fn vector_move(&mut self, to: u16, from: Operand) {
         let (definitions, operands) = ([vgpr_to(to)], [from]);
-        let new = NewInst { form: Form::E32, ..NewInst::hw(Opcode::v_mov_b32, &definitions, &operands) };
-        let inst = self.program.make_inst(&new);
-        self.program[inst].loc = self.program[self.inst].loc;
-        self.out.push(inst);
+        self.push(&NewInst { form: Form::E32, ..NewInst::hw(Opcode::v_mov_b32, &definitions, &operands) });
     }
 
     /// One that writes `scc`, too.
@@ -82,17 +86,19 @@ fn dword(reg: u16) -> Operand {
     Operand::reg(phys(reg), if Reg(reg).is_vgpr() { RegClass::V1 } else { RegClass::S1 })
 }
 
-/// Lowers every pseudo instruction.
+/// Lowers every pseudo instruction. Returns how many instructions are copies of values between registers.
 ///
 /// # Errors
 ///
 /// [`FinishError::NotDone`] for one that has no lowering.
-pub fn lower(program: &mut Program, variants: &Variants) -> Result<(), FinishError> {
+pub fn lower(program: &mut Program, variants: &Variants) -> Result<usize, FinishError> {
+    let mut copies = 0;
     for block in program.blocks.keys() {
         let insts = std::mem::take(&mut program.blocks[block].insts);
         let mut emitter = Emitter {
             out: Vec::with_capacity(insts.len()),
             inst: Inst::new(0),
+            copies: 0,
             variants,
             program: &mut *program,
         };
@@ -103,11 +109,12 @@ pub fn lower(program: &mut Program, variants: &Variants) -> Result<(), FinishErr
                 Op::Pseudo(pseudo) => emitter.pseudo(block, pseudo)?,
             }
         }
+        copies += emitter.copies;
         let out = emitter.out;
         program.blocks[block].insts = out;
     }
     program.progress = Progress::Lowered;
-    Ok(())
+    Ok(copies)
 }
 
 impl Emitter<'_> {
@@ -164,38 +171,73 @@ impl Emitter<'_> {
     }
 
     /// Adds the copies of a value register by register; undefined values are not copied.
-    fn value_copies(&self, to: PhysReg, class: RegClass, from: &Operand, copies: &mut Vec<DwordCopy>) {
-        let first = (to.index() / 4) as u16;
-        for at in 0..u16::from(class.dwords()) {
-            let from = match (from.source, from.reg) {
-                (Source::Const(bits), _) => CopySource::Const(bits.unbounded_shr(u32::from(at) * 32) as u32),
-                (Source::Temp(_) | Source::Fixed, Some(reg)) => {
-                    CopySource::Reg((reg.index() / 4) as u16 + at)
+    fn value_copies(&self, to: PhysReg, class: RegClass, from: &Operand, copies: &mut Vec<RegCopy>) {
+        let registers = matches!(from.source, Source::Temp(_) | Source::Fixed);
+        let first = from.reg.filter(|_| registers);
+        let bytes = match self.program.parts_share {
+            true => u16::from(class.bytes()),
+            false => u16::from(class.dwords()) * 4,
+        };
+        let mut at = 0;
+        while at < bytes {
+            let to = to.advance(at);
+            let left = |reg: PhysReg| 4 - u16::from(reg.byte());
+            let source = first.map(|reg| reg.advance(at));
+            let count = (bytes - at).min(left(to)).min(source.map_or(4, left));
+            let from = match (from.source, source) {
+                (Source::Const(bits), _) => {
+                    let bits = bits.unbounded_shr(u32::from(at) * 8) as u32;
+                    Some(CopySource::Const(bits & u32::MAX >> (32 - 8 * u32::from(count))))
                 }
-                _ => continue,
+                (_, Some(reg)) => Some(CopySource::Byte(reg.index() as u16)),
+                (_, None) => None,
             };
-            copies.push(DwordCopy { to: first + at, from });
+            let to = to.index() as u16;
+            copies.extend(from.map(|from| RegCopy { to, bytes: count as u8, from }));
+            at += count;
         }
     }
 
     fn parallel_copy(&mut self) -> Result<(), FinishError> {
-        let mut copies = Vec::new();
+        let (mut copies, mut linear) = (Vec::new(), Vec::new());
         for at in 0..self.program.definitions(self.inst).len() {
             let (to, class) = self.definition(at)?;
             let from = self.operand(at)?;
-            self.value_copies(to, class, &from, &mut copies);
+            let vector = class.is_linear() && class.is_vgpr();
+            self.value_copies(to, class, &from, if vector { &mut linear } else { &mut copies });
+        }
+        if !linear.is_empty() {
+            self.copy_linear(linear)?;
         }
         self.copy(copies)
     }
 
+    /// Copies linear vector registers: active lanes, then the others.
+    fn copy_linear(&mut self, copies: Vec<RegCopy>) -> Result<(), FinishError> {
+        if !matches!(self.program.payload(self.inst), Payload::Copy(_, false)) {
+            return Err(self.not_done("a copy of linear vector registers, and scc in use"));
+        }
+        let class = self.program.lane_mask();
+        let opcode = if self.program.gpu.wave64() { Opcode::s_not_b64 } else { Opcode::s_not_b32 };
+        let written = [Definition::reg(PhysReg::EXEC, class), Definition::reg(PhysReg::SCC, RegClass::S1)];
+        for _ in 0..2 {
+            self.copy(copies.clone())?;
+            self.hw(opcode, &written, &[Operand::reg(PhysReg::EXEC, class)]);
+        }
+        Ok(())
+    }
+
     /// Copies all at once, with what the instruction says is free.
-    fn copy(&mut self, copies: Vec<DwordCopy>) -> Result<(), FinishError> {
+    fn copy(&mut self, copies: Vec<RegCopy>) -> Result<(), FinishError> {
         let (free, scc) = match self.program.payload(self.inst) {
             Payload::Copy(free, scc) => (free, scc),
             // It is not known that a register or `scc` is free.
             _ => (None, true),
         };
-        copies::lower(self, copies, free.map(|reg| (reg.index() / 4) as u16), scc)
+        let before = self.out.len();
+        let done = copies::lower(self, copies, free.map(|reg| (reg.index() / 4) as u16), scc);
+        self.copies += self.out.len() - before;
+        done
     }
 
     fn as_uniform(&mut self) -> Result<(), FinishError> {

@@ -3,7 +3,7 @@
 //! Whole registers are copied. A register that is assembled from parts gets the lowest part first; each further part is shifted in from above, for
 //! which every generation has an instruction.
 
-use super::copies::DwordCopy;
+use super::copies::RegCopy;
 use super::{Emitter, dword, vgpr_to};
 use crate::error::FinishError;
 use crate::ir::{Operand, PhysReg, RegClass, Source};
@@ -24,7 +24,7 @@ impl Emitter<'_> {
         let (to, class) = self.definition(0)?;
         let operands = self.program.operands(self.inst).to_vec();
         let whole = operands.iter().all(|operand| !operand.class.is_subdword());
-        if whole {
+        if whole || self.program.parts_share {
             let mut copies = Vec::new();
             let mut bytes = 0;
             for operand in &operands {
@@ -172,7 +172,7 @@ impl Emitter<'_> {
         start: u16,
         to: PhysReg,
         class: RegClass,
-        copies: &mut Vec<DwordCopy>,
+        copies: &mut Vec<RegCopy>,
     ) -> Result<(), FinishError> {
         if let Some(bits) = vector.as_const() {
             let part = Operand::constant(bits.unbounded_shr(u32::from(start) * 8), class);
@@ -183,7 +183,7 @@ impl Emitter<'_> {
             return Ok(());
         }
         let Some(from) = vector.reg else { return Err(self.not_done("an operand without register")) };
-        if start.is_multiple_of(4) {
+        if start.is_multiple_of(4) || self.program.parts_share {
             let part = Operand::reg(from.advance(start), class);
             self.value_copies(to, class, &part, copies);
             return Ok(());

@@ -33,25 +33,30 @@ impl Bound {
     /// That of an instruction of the hardware; empty of others.
     pub fn of(program: &Program, variants: &Variants, inst: Inst) -> Bound {
         let mut bound = Bound::default();
-        let Some(variant) = variant_of(program, variants, inst) else { return bound };
+        bound.set(program, variants, inst);
+        bound
+    }
+
+    /// Makes it that of an instruction, and keeps its memory.
+    pub fn set(&mut self, program: &Program, variants: &Variants, inst: Inst) {
+        self.operands.clear();
+        self.definitions.clear();
+        self.tied.clear();
+        let Some(variant) = variant_of(program, variants, inst) else { return };
         let only = |slot: &OperandSlot| match slot.class {
             Class::Fixed | Class::FixedOptional | Class::Implicit => Some(PhysReg::of(Reg(slot.reg))),
             _ => None,
         };
         let count = program.definitions(inst).len();
-        let mut written: Vec<&OperandSlot> = Vec::new();
-        for slot in shape::definitions(variant).take(count) {
-            bound.definitions.push(only(slot));
-            written.push(slot);
-        }
+        self.definitions.extend(shape::definitions(variant).take(count).map(only));
         for (at, slot) in shape::operands(variant).enumerate().take(program.operands(inst).len()) {
-            bound.operands.push(only(slot));
-            let both = slot.access.writes() && only(slot).is_none();
-            let place = written.iter().position(|other| std::ptr::eq(*other, slot));
-            if let (true, Some(definition)) = (both, place) {
-                bound.tied.push((definition, at));
+            let register = only(slot);
+            self.operands.push(register);
+            if slot.access.writes() && register.is_none() {
+                let mut written = shape::definitions(variant).take(count);
+                let place = written.position(|other| std::ptr::eq(other, slot));
+                self.tied.extend(place.map(|definition| (definition, at)));
             }
         }
-        bound
     }
 }

@@ -153,6 +153,11 @@ pub struct Program {
     pub argument_bounds: Vec<(Temp, u32)>,
     /// All lanes of a wave are active where a block is [`BlockData::top_level`].
     pub whole_waves: bool,
+    /// Values of less than a register may share one, so the lowering keeps the bytes around one that it writes. Allocation gives each a register of
+    /// its own.
+    pub parts_share: bool,
+    /// How many changes of instructions combining made.
+    pub combinations: u32,
     temps: PrimaryMap<Temp, RegClass>,
     insts: PrimaryMap<Inst, InstData>,
     operands: Vec<Operand>,
@@ -172,6 +177,8 @@ impl Program {
             lds_bytes: 0,
             argument_bounds: Vec::new(),
             whole_waves: false,
+            parts_share: false,
+            combinations: 0,
             temps: PrimaryMap::default(),
             insts: PrimaryMap::default(),
             operands: Vec::new(),
@@ -190,6 +197,7 @@ impl Program {
     }
 
     /// The class of a temporary.
+    #[inline]
     pub fn class(&self, temp: Temp) -> RegClass {
         self.temps[temp]
     }
@@ -200,11 +208,13 @@ impl Program {
     }
 
     /// The class of a temporary that may come from elsewhere.
+    #[inline]
     pub fn class_of(&self, temp: Temp) -> Option<RegClass> {
         self.temps.get(temp).copied()
     }
 
     /// How many temporaries there are.
+    #[inline]
     pub fn temp_count(&self) -> usize {
         self.temps.len()
     }
@@ -246,24 +256,28 @@ impl Program {
     }
 
     /// Operands of an instruction.
+    #[inline]
     pub fn operands(&self, inst: Inst) -> &[Operand] {
         let List { start, len } = self.insts[inst].operands;
         &self.operands[start as usize..][..len as usize]
     }
 
     /// Operands of an instruction, for change.
+    #[inline]
     pub fn operands_mut(&mut self, inst: Inst) -> &mut [Operand] {
         let List { start, len } = self.insts[inst].operands;
         &mut self.operands[start as usize..][..len as usize]
     }
 
     /// Definitions of an instruction.
+    #[inline]
     pub fn definitions(&self, inst: Inst) -> &[Definition] {
         let List { start, len } = self.insts[inst].definitions;
         &self.definitions[start as usize..][..len as usize]
     }
 
     /// Definitions of an instruction, for change.
+    #[inline]
     pub fn definitions_mut(&mut self, inst: Inst) -> &mut [Definition] {
         let List { start, len } = self.insts[inst].definitions;
         &mut self.definitions[start as usize..][..len as usize]
@@ -304,11 +318,13 @@ impl Program {
     }
 
     /// What an instruction is.
+    #[inline]
     pub fn op(&self, inst: Inst) -> Op {
         self.insts[inst].op
     }
 
     /// What an instruction says beside its operands.
+    #[inline]
     pub fn payload(&self, inst: Inst) -> Payload {
         self.insts[inst].payload
     }

@@ -3,6 +3,7 @@
 //! Never: which of several forms is best; the assembler decides that.
 
 use std::cell::Cell;
+use std::sync::LazyLock;
 use unwedge_isa::amdgcn::model::{Form, OperandSlot};
 use unwedge_isa::amdgcn::tables::{self, Variant};
 use unwedge_isa::amdgcn::{Gpu, Opcode};
@@ -21,6 +22,30 @@ pub struct Variants {
     numbers: Vec<Cell<Option<FormNumbers>>>,
 }
 
+/// By opcode: the number of its first variant, and one past the last of all. Variants are in the order of their rows.
+static FIRST_VARIANTS: LazyLock<Vec<u16>> = LazyLock::new(|| {
+    let mut firsts = vec![0; tables::rows().len() + 1];
+    for variant in tables::variants() {
+        firsts[usize::from(variant.row) + 1] += 1;
+    }
+    let mut sum = 0;
+    for first in &mut firsts {
+        sum += *first;
+        *first = sum;
+    }
+    firsts
+});
+
+/// Variants of an opcode with their numbers, of all GPUs.
+pub fn variants_of(opcode: Opcode) -> impl Iterator<Item = (u16, &'static Variant)> {
+    let range = match FIRST_VARIANTS.get(opcode as usize..) {
+        Some(&[first, end, ..]) => first..end,
+        _ => 0..0,
+    };
+    let own = tables::variants().get(usize::from(range.start)..usize::from(range.end));
+    range.zip(own.unwrap_or_default())
+}
+
 impl Variants {
     /// Those of a GPU.
     pub fn of(gpu: &Gpu) -> Variants {
@@ -33,11 +58,7 @@ impl Variants {
             return known;
         }
         let mut numbers = [NONE; FORMS];
-        // Variants are in the order of their rows.
-        let all = tables::variants();
-        let first = all.partition_point(|variant| variant.row < opcode as u16);
-        let own = all[first..].iter().take_while(|variant| variant.row == opcode as u16);
-        for (number, variant) in (first as u16..).zip(own) {
+        for (number, variant) in variants_of(opcode) {
             if let Some(place) = numbers.get_mut(variant.form as usize)
                 && *place == NONE
                 && variant.second.is_none()

@@ -1,10 +1,14 @@
 //! Lowering of graphics stages: takes a valid shader of a stage other than compute; leaves it with one end, before which all its outputs are
-//! stored in interface slots, and with inputs in interface slots.
+//! stored in interface slots, and with inputs in interface slots. A tessellation control shader stores its outputs where it likes, and a geometry shader before each
+//! vertex that it emits.
 //!
 //! A fragment that is terminated becomes a helper that goes to the end. Where parameters are loaded into the lanes of a quad (gfx11 on), inputs of fragments are loaded
 //! first, while all lanes of a quad are active.
 
-use super::arrays;
+use super::{arrays, geometry};
+use crate::compile::Options;
+use crate::graphics::MemorySlots;
+use crate::stages::PipelineMode;
 use unwedge_isa::amdgcn::Gfx;
 use unwedge_shader::ir::{
     Base, Builder, Function, Inst, InterpAt, Op, Payload, Shader, SlotDir, Stage, Type, Value,
@@ -15,8 +19,10 @@ use unwedge_shader::passes::{collect_outputs, lower_derivatives, lower_io, lower
 const MAX_CHOSEN: u16 = 32;
 
 /// Lowers inputs and outputs.
-pub(super) fn lower_interface(shader: &mut Shader, generation: Gfx) {
-    let fragment = shader.info.stage == Stage::Fragment;
+pub(super) fn lower_interface(shader: &mut Shader, options: &Options) {
+    let generation = options.gpu.generation();
+    let stage = shader.info.stage;
+    let fragment = stage == Stage::Fragment;
     for func in shader.functions_mut() {
         single_end(func, fragment);
     }
@@ -29,14 +35,43 @@ pub(super) fn lower_interface(shader: &mut Shader, generation: Gfx) {
         standard(shader);
     }
     lower_io(shader);
-    choose_inputs(shader.entry_mut());
+    // Other stages have their inputs in memory.
+    if fragment || stage == Stage::Vertex {
+        choose_inputs(shader.entry_mut());
+    }
+    if stage == Stage::Geometry {
+        let primitives = options.graphics.mode(generation) == PipelineMode::Ngg;
+        geometry::count_vertices(shader, primitives);
+    }
     if fragment {
         interpolate_at_offsets(shader.entry_mut());
     }
     lower_derivatives(shader);
     standard(shader);
+    if let (Stage::Vertex | Stage::TessEval, Some(slots)) = (stage, &options.graphics.outputs) {
+        keep_outputs(shader, slots);
+    }
     if fragment && generation >= Gfx::Gfx11 {
         load_first(shader.entry_mut());
+    }
+}
+
+/// Removes stores to outputs that are not passed on, and what computes their values.
+pub(crate) fn keep_outputs(shader: &mut Shader, slots: &MemorySlots) {
+    let func = shader.entry_mut();
+    let unread = |func: &Function, inst: Inst| match (func.op(inst), func.payload(inst)) {
+        (Op::StoreSlot, Payload::Slot(access)) => {
+            let mut own = access.slot..access.slot.saturating_add(access.count);
+            !own.any(|slot| slots.offset(slot, access.patch).is_some())
+        }
+        _ => false,
+    };
+    let stores: Vec<Inst> = func.walk().filter(|inst| unread(func, *inst)).collect();
+    for inst in &stores {
+        func.unlink(*inst);
+    }
+    if !stores.is_empty() {
+        standard(shader);
     }
 }
 

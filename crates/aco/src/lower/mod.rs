@@ -2,7 +2,10 @@
 //! the shader IR.
 
 mod arrays;
+pub(crate) mod geometry;
 mod graphics;
+
+pub(crate) use graphics::keep_outputs;
 
 use crate::compile::Options;
 use unwedge_isa::amdgcn::Gfx;
@@ -26,7 +29,7 @@ pub fn lower(shader: &mut Shader, options: &Options) {
             passes::standard(shader);
         }
     } else {
-        graphics::lower_interface(shader, options.gpu.generation());
+        graphics::lower_interface(shader, options);
     }
     let mut changed = lower_textures(shader, &TextureOptions { sizes: false, ..TextureOptions::ALL });
     changed |= lower_texel_offsets(shader);

@@ -5,15 +5,14 @@
 
 use super::fits;
 use super::loops::Loops;
-use super::masks;
-use super::rules::{CLAMPS, Part, RULES, Rule};
+use super::rules::{CLAMPS, Part, Rule, rules_of};
 use super::uses::Uses;
 use crate::ir::shape::{self, Variants};
 use crate::ir::{
     Block, Definition, Inst, NewInst, Op, Operand, PhysReg, Program, Pseudo, RegClass, Source, Temp,
 };
 use unwedge_base::entity::Entity;
-use unwedge_isa::amdgcn::model::{Form, Format, Mod, Relation, Role, Type};
+use unwedge_isa::amdgcn::model::{Form, Format, Mod, Role};
 use unwedge_isa::amdgcn::{Mods, Opcode};
 
 /// The most changes of one instruction.
@@ -26,27 +25,31 @@ pub(super) struct Combiner<'a> {
     pub uses: Uses,
     /// Denormals of 32 bits are zero, in operands and results.
     pub flushes: bool,
-    /// Comparisons of the vector ALU.
-    pub compares: Vec<(Relation, Type, Opcode)>,
     loops: Loops,
+    /// How many more changes of instructions may be made.
+    left: u32,
     /// The block at hand.
     block: Block,
     /// Its instructions so far.
     out: Vec<Inst>,
+    /// Memory for temporaries that are not read any more.
+    unread: Vec<Temp>,
 }
 
-/// Combines instructions.
-pub(super) fn combine(program: &mut Program, variants: &Variants, float_mode: u8) {
+/// Combines instructions, with no more than `limit` changes.
+pub(super) fn combine(program: &mut Program, variants: &Variants, float_mode: u8, limit: Option<u32>) {
     let blocks: Vec<_> = program.blocks.keys().collect();
     let Some(&first) = blocks.first() else { return };
+    let limit = limit.unwrap_or(u32::MAX);
     let mut combiner = Combiner {
         variants,
         uses: Uses::of(program),
         flushes: float_mode >> 4 & 3 == 0,
-        compares: masks::compares(),
         loops: Loops::of(program),
+        left: limit,
         block: first,
         out: Vec::new(),
+        unread: Vec::new(),
         program,
     };
     for block in blocks {
@@ -57,6 +60,7 @@ pub(super) fn combine(program: &mut Program, variants: &Variants, float_mode: u8
         }
         combiner.program.blocks[block].insts = std::mem::take(&mut combiner.out);
     }
+    combiner.program.combinations = limit - combiner.left;
 }
 
 impl Combiner<'_> {
@@ -66,7 +70,16 @@ impl Combiner<'_> {
         }
         self.propagate(inst);
         for _ in 0..ROUNDS {
+            if self.left == 0 {
+                break;
+            }
             let changed = self.vectors(inst)
+                || self.part_instruction(inst)
+                || self.pack(inst)
+                || self.choose_by_mask(inst)
+                || self.whole(inst)
+                || self.condition(inst)
+                || self.bit_test(inst)
                 || self.fold_constants(inst)
                 || self.fold_signs(inst)
                 || self.fold_masks(inst)
@@ -79,6 +92,7 @@ impl Combiner<'_> {
             if !changed {
                 break;
             }
+            self.left -= 1;
             self.propagate(inst);
         }
         self.shorten(inst);
@@ -121,12 +135,14 @@ impl Combiner<'_> {
 
     /// Gives an instruction new operands.
     pub(super) fn set_operands(&mut self, inst: Inst, operands: &[Operand]) {
-        let old = self.program.operands(inst).to_vec();
+        let mut unread = std::mem::take(&mut self.unread);
+        unread.extend(self.program.operands(inst).iter().filter_map(Operand::as_temp));
         for temp in operands.iter().filter_map(Operand::as_temp) {
             self.uses.read_one(temp);
         }
         self.program.set_operands(inst, operands);
-        self.uses.unread(self.program, &old);
+        self.uses.unread(self.program, &mut unread);
+        self.unread = unread;
     }
 
     /// Makes an instruction another one with the same first result.
@@ -211,6 +227,11 @@ impl Combiner<'_> {
 
     /// What an instruction of this block left in `scc`, if nothing has written that since.
     pub(super) fn scc_since(&mut self, inst: Inst) -> Option<Operand> {
+        self.scc_since_but(inst, inst)
+    }
+
+    /// The same, where one instruction that writes it goes away.
+    pub(super) fn scc_since_but(&mut self, inst: Inst, leaves: Inst) -> Option<Operand> {
         let writes_scc = |program: &Program, inst: Inst| {
             let scc = |d: &Definition| d.reg == Some(PhysReg::SCC);
             let row = match program.op(inst) {
@@ -221,7 +242,7 @@ impl Combiner<'_> {
             scalar || program.definitions(inst).iter().any(scc)
         };
         let place = self.out.iter().rposition(|own| *own == inst)?;
-        if self.out[place + 1..].iter().any(|own| writes_scc(self.program, *own)) {
+        if self.out[place + 1..].iter().any(|own| *own != leaves && writes_scc(self.program, *own)) {
             return None;
         }
         let mut definitions = self.program.definitions(inst).to_vec();
@@ -259,7 +280,10 @@ impl Combiner<'_> {
         let count = self.program.operands(inst).len();
         for at in 0..count {
             let operand = self.program.operands(inst)[at];
-            let Some(source) = self.copied(operand).filter(|_| operand.reg.is_none()) else { continue };
+            if operand.reg.is_some() {
+                continue;
+            }
+            let Some(source) = self.copied(operand) else { continue };
             let mut operands = self.program.operands(inst).to_vec();
             operands[at] = source;
             let same = source.class == operand.class && source.as_temp().is_some();
@@ -327,8 +351,10 @@ impl Combiner<'_> {
         if self.program[inst].mods != Mods::default() || self.program.operands(inst).len() != 2 {
             return false;
         }
-        let rules = RULES.iter().filter(|rule| rule.outer == outer && self.variants.has(rule.both));
-        for rule in rules.collect::<Vec<&Rule>>() {
+        for rule in rules_of(outer) {
+            if !self.variants.has(rule.both) {
+                continue;
+            }
             for at in 0..2 {
                 if rule.at >> at & 1 != 0 && self.pair_by(inst, rule, at) {
                     return true;
@@ -339,12 +365,13 @@ impl Combiner<'_> {
     }
 
     fn pair_by(&mut self, inst: Inst, rule: &Rule, at: usize) -> bool {
-        let operands = self.program.operands(inst).to_vec();
+        let &[a, b] = self.program.operands(inst) else { return false };
+        let operands = [a, b];
         let Some(inner) = self.only_source(operands[at]) else { return false };
         if self.program.op(inner) != Op::Hw(rule.inner) {
             return false;
         }
-        let parts = self.program.operands(inner).to_vec();
+        let parts = self.program.operands(inner);
         let new = rule.operands.map(|part| match part {
             Part::Other => operands[1 - at],
             Part::First => parts[0],

@@ -1,6 +1,7 @@
 //! Dead code: removes instructions whose results nobody reads. Guarantees that what is left has the same effects.
 
 use super::uses::Uses;
+use crate::hash::MixSet;
 use crate::ir::{Inst, Memory, Op, Payload, Program, Pseudo, Source};
 use unwedge_isa::amdgcn::Reg;
 use unwedge_isa::amdgcn::model::{Format, Role};
@@ -64,7 +65,7 @@ pub(super) fn depends_on_block(program: &Program, inst: Inst) -> bool {
 pub(super) fn remove(program: &mut Program) {
     let mut uses = Uses::of(program);
     let blocks: Vec<_> = program.blocks.keys().collect();
-    let mut dead = std::collections::HashSet::new();
+    let mut dead = MixSet::default();
     let mut open: Vec<Inst> = Vec::new();
     for &block in &blocks {
         let insts = program.blocks[block].insts.iter();

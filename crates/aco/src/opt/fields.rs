@@ -1,7 +1,7 @@
 //! Integers: constants, bits that are cut out and put in.
 
 use super::combine::Combiner;
-use crate::ir::{Inst, Op, Operand};
+use crate::ir::{Inst, Op, Operand, Pseudo, RegClass};
 use unwedge_isa::amdgcn::{Mods, Opcode};
 
 /// The result of an operation of the vector ALU on two constants.
@@ -48,6 +48,83 @@ fn is_neutral(opcode: Opcode, constant: u32, at: usize) -> bool {
 }
 
 impl Combiner<'_> {
+    /// Halves of scalar registers that are packed are read where they are.
+    pub(super) fn pack(&mut self, inst: Inst) -> bool {
+        use Opcode as O;
+        const PACKS: [(Opcode, [u64; 2]); 4] = [
+            (O::s_pack_ll_b32_b16, [0, 0]),
+            (O::s_pack_lh_b32_b16, [0, 1]),
+            (O::s_pack_hl_b32_b16, [1, 0]),
+            (O::s_pack_hh_b32_b16, [1, 1]),
+        ];
+        let Op::Hw(opcode) = self.program.op(inst) else { return false };
+        let Some((_, halves)) = PACKS.iter().find(|(own, _)| *own == opcode) else { return false };
+        let operands = self.program.operands(inst).to_vec();
+        for at in (0..2).filter(|at| halves[*at] == 0) {
+            let Some((word, half)) = self.half_of(operands[at]) else { continue };
+            let (mut new, mut read) = (operands.clone(), *halves);
+            (new[at], read[at]) = (word, half);
+            let packed = PACKS.iter().find(|(own, halves)| *halves == read && self.variants.has(*own));
+            if let Some((packed, _)) = packed {
+                self.set_operands(inst, &new);
+                self.program[inst].op = Op::Hw(*packed);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The scalar register of which the low bits of an operand are a half, and which half.
+    fn half_of(&self, operand: Operand) -> Option<(Operand, u64)> {
+        let inner = self.definition(operand.as_temp()?)?;
+        let (word, half) = match (self.program.op(inner), self.program.operands(inner)) {
+            (Op::Pseudo(Pseudo::Extract), [word, number, bits, ..]) if bits.is_const(16) => {
+                (*word, number.as_const()?)
+            }
+            (Op::Hw(Opcode::s_lshr_b32), [word, shift]) if shift.is_const(16) => (*word, 1),
+            (Op::Hw(Opcode::s_and_b32), [word, mask]) if mask.is_const(0xffff) => (*word, 0),
+            _ => return None,
+        };
+        (word.as_temp().is_some() && word.class == RegClass::S1).then_some((word, half))
+    }
+
+    /// The lane mask of which all bits of an operand are copies.
+    fn spread_mask(&self, operand: Operand) -> Option<Operand> {
+        let inner = self.source(operand)?;
+        match (self.program.op(inner), self.program.operands(inner)) {
+            (Op::Hw(Opcode::v_subbrev_co_u32), [a, b, mask]) => {
+                (a.is_const(0) && b.is_const(0)).then_some(*mask)
+            }
+            (Op::Hw(Opcode::v_sub_u32), [zero, one]) if zero.is_const(0) => {
+                let chosen = self.source(*one)?;
+                match (self.program.op(chosen), self.program.operands(chosen)) {
+                    (Op::Hw(Opcode::v_cndmask_b32), [no, yes, mask]) => {
+                        (no.is_const(0) && yes.is_const(1)).then_some(*mask)
+                    }
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// Bits that are kept where a lane mask is set.
+    pub(super) fn choose_by_mask(&mut self, inst: Inst) -> bool {
+        if self.program.op(inst) != Op::Hw(Opcode::v_and_b32) {
+            return false;
+        }
+        let operands = self.program.operands(inst).to_vec();
+        for at in 0..2 {
+            let Some(mask) = self.spread_mask(operands[at]) else { continue };
+            let new = [Operand::c32(0), operands[1 - at], mask];
+            if let Some(new) = self.legalized(Opcode::v_cndmask_b32, &new, true) {
+                self.become_op(inst, Opcode::v_cndmask_b32, &new);
+                return true;
+            }
+        }
+        false
+    }
+
     /// Operations on constants, and those that leave an operand as it is.
     pub(super) fn fold_constants(&mut self, inst: Inst) -> bool {
         let Op::Hw(opcode) = self.program.op(inst) else { return false };

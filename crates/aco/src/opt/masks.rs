@@ -1,20 +1,10 @@
 //! Lane masks: comparisons of what was chosen by a mask, and complements.
 
 use super::combine::Combiner;
+use crate::compares;
 use crate::ir::{Inst, Op, Operand};
-use unwedge_isa::amdgcn::model::{Format, Relation, Trait, Type};
-use unwedge_isa::amdgcn::{Mods, Opcode, Operation, tables};
-
-/// Comparisons of the vector ALU that do not write `exec`.
-pub(super) fn compares() -> Vec<(Relation, Type, Opcode)> {
-    let compares = tables::rows().iter().filter_map(|row| match row.operation {
-        Operation::Compare(relation, ty) if row.format == Format::Vopc && !row.traits.has(Trait::Cmpx) => {
-            Some((relation, ty, row.opcode))
-        }
-        _ => None,
-    });
-    compares.collect()
-}
+use unwedge_isa::amdgcn::model::{Format, Relation, Type};
+use unwedge_isa::amdgcn::{Mods, Opcode};
 
 /// The relation with its sides exchanged.
 fn mirrored(relation: Relation) -> Option<Relation> {
@@ -80,13 +70,8 @@ fn holds(relation: Relation, ty: Type, a: u32, b: u32) -> Option<bool> {
 }
 
 impl Combiner<'_> {
-    fn compare_of(&self, opcode: Opcode) -> Option<(Relation, Type)> {
-        self.compares.iter().find(|(.., own)| *own == opcode).map(|(relation, ty, _)| (*relation, *ty))
-    }
-
     fn compare_opcode(&self, relation: Relation, ty: Type) -> Option<Opcode> {
-        let found = self.compares.iter().find(|(own, of, _)| *own == relation && *of == ty);
-        found.map(|(.., opcode)| *opcode).filter(|opcode| self.variants.has(*opcode))
+        compares::opcode(relation, ty).filter(|opcode| self.variants.has(*opcode))
     }
 
     /// The comparison with its operands exchanged.
@@ -94,7 +79,7 @@ impl Combiner<'_> {
         if opcode.row().format != Format::Vopc {
             return None;
         }
-        let (relation, ty) = self.compare_of(opcode)?;
+        let (relation, ty) = compares::relation(opcode)?;
         self.compare_opcode(mirrored(relation)?, ty)
     }
 
@@ -132,8 +117,7 @@ impl Combiner<'_> {
         if compare.row().format != Format::Vopc {
             return false;
         }
-        let new = self
-            .compare_of(compare)
+        let new = compares::relation(compare)
             .and_then(|(relation, ty)| self.compare_opcode(opposite(relation, ty)?, ty));
         let Some(new) = new else { return false };
         let (mods, form) = (self.program[inner].mods, self.program[inner].form);
@@ -181,7 +165,7 @@ impl Combiner<'_> {
 
     /// A comparison of one of two constants, which a mask chose, with a constant.
     fn compare_chosen(&mut self, inst: Inst, opcode: Opcode) -> bool {
-        let Some((relation, ty)) = self.compare_of(opcode) else { return false };
+        let Some((relation, ty)) = compares::relation(opcode) else { return false };
         if self.program[inst].mods != Mods::default() {
             return false;
         }

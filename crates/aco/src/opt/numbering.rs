@@ -6,39 +6,83 @@
 use super::dead::{depends_on_block, is_pure};
 use super::loops::Loops;
 use crate::dominators::Dominators;
-use crate::ir::{Block, Inst, Op, Payload, PhysReg, Program, Pseudo, RegClass, Source, Temp};
-use std::collections::HashMap;
+use crate::hash::MixHasher;
+use crate::ir::{Block, Inst, Op, Program, Pseudo, Source, Temp};
+use std::hash::{Hash, Hasher};
 use unwedge_base::entity::SecondaryMap;
-use unwedge_isa::amdgcn::Mods;
-use unwedge_isa::amdgcn::model::{Form, Format};
+use unwedge_isa::amdgcn::model::Format;
 
-/// What makes two instructions the same.
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct Key {
-    op: Op,
-    form: Form,
-    mods: Mods,
-    payload: Payload,
-    exact: bool,
-    operands: Vec<(Source, RegClass, Option<PhysReg>)>,
-    definitions: Vec<(RegClass, Option<PhysReg>, bool)>,
-    block: Option<Block>,
+/// What makes two instructions the same, without operands and definitions.
+fn head(program: &Program, inst: Inst) -> impl Hash + Eq + use<> {
+    let data = &program[inst];
+    (data.op, data.form, data.mods, data.payload, data.exact)
 }
 
-fn key(program: &Program, block: Block, inst: Inst) -> Key {
-    let data = &program[inst];
-    let constant = data.op.is(Pseudo::ParallelCopy)
+fn operands(program: &Program, inst: Inst) -> impl Iterator<Item: Hash + Eq> {
+    program.operands(inst).iter().map(|operand| (operand.source, operand.class, operand.reg))
+}
+
+fn definitions(program: &Program, inst: Inst) -> impl Iterator<Item: Hash + Eq> {
+    let all = program.definitions(inst).iter();
+    all.map(|definition| (definition.class, definition.reg, definition.temp.is_some()))
+}
+
+/// Whether an instruction is the same as others of its block only.
+fn is_local(program: &Program, inst: Inst) -> bool {
+    let constant = program.op(inst).is(Pseudo::ParallelCopy)
         && program.definitions(inst).iter().any(|definition| definition.class.is_vgpr());
-    let local = constant || depends_on_block(program, inst);
-    Key {
-        op: data.op,
-        form: data.form,
-        mods: data.mods,
-        payload: data.payload,
-        exact: data.exact,
-        operands: program.operands(inst).iter().map(|o| (o.source, o.class, o.reg)).collect(),
-        definitions: program.definitions(inst).iter().map(|d| (d.class, d.reg, d.temp.is_some())).collect(),
-        block: local.then_some(block),
+    constant || depends_on_block(program, inst)
+}
+
+/// An instruction that others may be the same as.
+#[derive(Debug, Clone, Copy)]
+struct KnownInst {
+    hash: u64,
+    inst: Inst,
+    block: Block,
+    local: bool,
+}
+
+impl KnownInst {
+    fn of(program: &Program, inst: Inst, block: Block) -> KnownInst {
+        let local = is_local(program, inst);
+        let mut hasher = MixHasher::default();
+        head(program, inst).hash(&mut hasher);
+        operands(program, inst).for_each(|operand| operand.hash(&mut hasher));
+        definitions(program, inst).for_each(|definition| definition.hash(&mut hasher));
+        if local {
+            block.hash(&mut hasher);
+        }
+        KnownInst { hash: hasher.finish(), inst, block, local }
+    }
+
+    fn is_same(&self, other: &KnownInst, program: &Program) -> bool {
+        self.hash == other.hash
+            && self.local == other.local
+            && (!self.local || self.block == other.block)
+            && head(program, self.inst) == head(program, other.inst)
+            && operands(program, self.inst).eq(operands(program, other.inst))
+            && definitions(program, self.inst).eq(definitions(program, other.inst))
+    }
+}
+
+/// Instructions by their hashes, with open addressing. It has room for all of a program.
+struct KnownInsts(Vec<Option<KnownInst>>);
+
+impl KnownInsts {
+    fn of(program: &Program) -> KnownInsts {
+        let count: usize = program.blocks.values().map(|data| data.insts.len()).sum();
+        KnownInsts(vec![None; (count * 2).next_power_of_two()])
+    }
+
+    /// The place of an instruction that is the same, or where a new one goes.
+    fn place(&mut self, new: &KnownInst, program: &Program) -> &mut Option<KnownInst> {
+        let last = self.0.len() - 1;
+        let mut at = new.hash as usize & last;
+        while self.0[at].as_ref().is_some_and(|known| !known.is_same(new, program)) {
+            at = (at + 1) & last;
+        }
+        &mut self.0[at]
     }
 }
 
@@ -56,7 +100,7 @@ pub(super) fn number(program: &mut Program) {
     let dominators = Dominators::logical(program);
     let loops = Loops::of(program);
     let mut same: SecondaryMap<Temp, Option<Temp>> = SecondaryMap::default();
-    let mut known: HashMap<Key, (Inst, Block)> = HashMap::new();
+    let mut known = KnownInsts::of(program);
     for block in dominators.order().to_vec() {
         let insts = std::mem::take(&mut program.blocks[block].insts);
         let mut kept = Vec::with_capacity(insts.len());
@@ -67,21 +111,23 @@ pub(super) fn number(program: &mut Program) {
                 kept.push(inst);
                 continue;
             }
-            let key = key(program, block, inst);
+            let new = KnownInst::of(program, inst, block);
             let serves = |place: Block| {
                 dominators.dominates(place, block)
                     && (loops.includes(place, block) || !makes_mask(program, inst))
             };
-            match known.get(&key) {
-                Some((earlier, place)) if serves(*place) => {
-                    for (own, other) in program.definitions(inst).iter().zip(program.definitions(*earlier)) {
+            let place = known.place(&new, program);
+            match place {
+                Some(earlier) if serves(earlier.block) => {
+                    let others = program.definitions(earlier.inst);
+                    for (own, other) in program.definitions(inst).iter().zip(others) {
                         if let (Some(own), Some(other)) = (own.temp, other.temp) {
                             same[own] = Some(other);
                         }
                     }
                 }
                 _ => {
-                    known.insert(key, (inst, block));
+                    *place = Some(new);
                     kept.push(inst);
                 }
             }

@@ -1,5 +1,6 @@
 //! The table of instructions that do the work of two, by opcode. Which generation has them is in the instruction tables.
 
+use std::sync::LazyLock;
 use unwedge_isa::amdgcn::Opcode;
 
 /// An operand of the new instruction.
@@ -45,7 +46,7 @@ macro_rules! rules {
 
 /// All rules. The first one that fits is taken.
 #[rustfmt::skip]
-pub(super) const RULES: &[Rule] = rules! {
+const RULES: &[Rule] = rules! {
     v_or_b32 EITHER v_and_b32 => v_and_or_b32 First Second Other;
     v_or_b32 EITHER s_and_b32 => v_and_or_b32 First Second Other;
     v_or_b32 EITHER v_lshlrev_b32 => v_lshl_or_b32 Second First Other;
@@ -75,6 +76,21 @@ pub(super) const RULES: &[Rule] = rules! {
     v_min_f32 EITHER v_max_f32 => v_maxmin_f32 First Second Other;
     v_max_f32 EITHER v_min_f32 => v_minmax_f32 First Second Other;
 };
+
+/// By the opcode of the one that reads, those of one in the order of the table.
+static BY_OUTER: LazyLock<Vec<Rule>> = LazyLock::new(|| {
+    let mut rules = RULES.to_vec();
+    rules.sort_by_key(|rule| rule.outer as u16);
+    rules
+});
+
+/// The rules for an instruction that reads.
+pub(super) fn rules_of(outer: Opcode) -> &'static [Rule] {
+    let start = BY_OUTER.partition_point(|rule| (rule.outer as u16) < outer as u16);
+    let own = BY_OUTER.get(start..).unwrap_or_default();
+    let count = own.iter().take_while(|rule| rule.outer == outer).count();
+    &own[..count]
+}
 
 /// Clamps between constants, the smaller first, on GPUs without the rules above.
 #[derive(Debug, Clone, Copy)]

@@ -59,9 +59,8 @@ impl Uses {
         }
     }
 
-    /// Operands are not read any more, nor what only they were made of.
-    pub fn unread(&mut self, program: &Program, operands: &[Operand]) {
-        let mut open: Vec<Temp> = operands.iter().filter_map(Operand::as_temp).collect();
+    /// Temporaries are not read any more, nor what only they were made of. The list is empty afterwards.
+    pub fn unread(&mut self, program: &Program, open: &mut Vec<Temp>) {
         while let Some(temp) = open.pop() {
             self.drop_one(temp);
             if self.count(temp) == 0

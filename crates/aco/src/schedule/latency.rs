@@ -56,8 +56,8 @@ struct PartState<'a> {
 }
 
 /// Memory of the phase, for all parts of a program.
-pub(super) struct LatencyOrder {
-    variants: Variants,
+pub(super) struct LatencyOrder<'a> {
+    variants: &'a Variants,
     /// By temporary: how many reads of it are left in the part, whether others read it, and when it is there.
     left: Vec<u32>,
     outside: Vec<bool>,
@@ -68,8 +68,8 @@ pub(super) struct LatencyOrder {
     reads: Vec<u32>,
 }
 
-impl LatencyOrder {
-    pub fn new(program: &Program) -> LatencyOrder {
+impl<'a> LatencyOrder<'a> {
+    pub fn new(program: &Program, variants: &'a Variants) -> LatencyOrder<'a> {
         let count = program.temp_count();
         let mut reads = vec![0; count];
         for data in program.blocks.values() {
@@ -80,7 +80,7 @@ impl LatencyOrder {
             }
         }
         LatencyOrder {
-            variants: Variants::of(&program.gpu),
+            variants,
             left: vec![0; count],
             outside: vec![false; count],
             ready: vec![0; count],
@@ -271,10 +271,11 @@ impl LatencyOrder {
                 || operands().any(|temp| self.pending[temp.index()]);
             if !kept {
                 let wait = self.available(program, inst).saturating_sub(now);
-                let change = self.change(program, inst);
-                let fits = (0..2).all(|bank| change[bank] <= 0 || live[bank] + change[bank] <= most[bank]);
-                let tied = place > 0 && self.overwrites(state, place, inst);
-                if wait < least && (place == 0 || fits && !tied) {
+                let fits = || {
+                    let change = self.change(program, inst);
+                    (0..2).all(|bank| change[bank] <= 0 || live[bank] + change[bank] <= most[bank])
+                };
+                if wait < least && (place == 0 || fits() && !self.overwrites(state, place, inst)) {
                     (best, least) = (place, wait);
                     if wait == 0 {
                         break;

@@ -6,10 +6,11 @@
 
 mod latency;
 
+use crate::ir::shape::Variants;
 use crate::ir::{Inst, Op, Payload, Program, Temp};
 use crate::opt::is_pure;
 use latency::LatencyOrder;
-use std::collections::HashMap;
+use unwedge_base::entity::Entity;
 use unwedge_isa::amdgcn::Reg;
 use unwedge_isa::amdgcn::model::{Format, Trait};
 use unwedge_shader::ir::{Access, MemoryKinds};
@@ -22,15 +23,16 @@ const SCALAR_BUDGET: u32 = 32;
 const ADDRESS_LENGTH: usize = 8;
 
 /// Moves loads up.
-pub(crate) fn schedule(program: &mut Program) {
+pub(crate) fn schedule(program: &mut Program, variants: &Variants) {
     let blocks: Vec<_> = program.blocks.keys().collect();
-    let mut order = LatencyOrder::new(program);
+    let mut order = LatencyOrder::new(program, variants);
+    let mut loads = LoadOrder { places: vec![None; program.temp_count()], sources: Vec::new() };
     for block in blocks {
         let insts = std::mem::take(&mut program.blocks[block].insts);
         let mut out = Vec::with_capacity(insts.len());
         for part in insts.chunk_by(|a, b| !is_border(program, *a) && !is_border(program, *b)) {
             let start = out.len();
-            arrange(program, part, &mut out);
+            loads.arrange(program, part, &mut out);
             order.arrange(program, &mut out[start..]);
         }
         program.blocks[block].insts = out;
@@ -78,96 +80,116 @@ fn memory_use(program: &Program, inst: Inst) -> MemoryUse {
     }
 }
 
-/// Puts a part of a block in order.
-fn arrange(program: &Program, part: &[Inst], out: &mut Vec<Inst>) {
-    let mut places: HashMap<Temp, usize> = HashMap::new();
-    let mut levels = vec![None; part.len()];
-    let mut stored = MemoryKinds::NONE;
-    let (mut vectors, mut scalars) = (0, 0);
-    // By instruction: the loads that it needs one after the other, if it can come early.
-    let mut depths: Vec<Option<u32>> = Vec::with_capacity(part.len());
-    for (at, &inst) in part.iter().enumerate() {
-        let operands = || {
-            program
-                .operands(inst)
-                .iter()
-                .filter_map(|o| places.get(&o.as_temp()?).copied())
-                .collect::<Vec<_>>()
-        };
-        let needed = operands().into_iter().map(|source| depths[source]).try_fold(0, |most, depth| {
-            let depth: u32 = depth?;
-            Some(most.max(depth))
-        });
-        let memory = memory_use(program, inst);
-        let depth = match memory {
-            MemoryUse::None => needed.filter(|_| is_pure(program, inst)),
-            MemoryUse::Load(kinds) if !overlap(kinds, stored) => {
-                let sources = needed.and_then(|depth| address(program, part, &places, &levels, at, depth));
-                let size = |vector| {
-                    let written = program.definitions(inst).iter().filter(|d| d.class.is_vgpr() == vector);
-                    written.map(|d| u32::from(d.class.dwords())).sum::<u32>()
-                };
-                let fits = vectors + size(true) <= VECTOR_BUDGET && scalars + size(false) <= SCALAR_BUDGET;
-                if let (Some(depth), Some(sources), true) = (needed, sources, fits) {
-                    vectors += size(true);
-                    scalars += size(false);
-                    for source in sources {
-                        levels[source] = Some((depth, false));
+/// Memory of the order of loads, for all parts of a program.
+struct LoadOrder {
+    /// By temporary: the place in the part of the instruction that defines it.
+    places: Vec<Option<u32>>,
+    /// What computes the address of a load.
+    sources: Vec<usize>,
+}
+
+impl LoadOrder {
+    fn place(&self, temp: Temp) -> Option<usize> {
+        self.places[temp.index()].map(|place| place as usize)
+    }
+
+    /// Puts a part of a block in order.
+    fn arrange(&mut self, program: &Program, part: &[Inst], out: &mut Vec<Inst>) {
+        if !part.iter().any(|inst| matches!(memory_use(program, *inst), MemoryUse::Load(_))) {
+            out.extend_from_slice(part);
+            return;
+        }
+        self.order_loads(program, part, out);
+        for temp in part.iter().flat_map(|inst| program.definitions(*inst)).filter_map(|own| own.temp) {
+            self.places[temp.index()] = None;
+        }
+    }
+
+    fn order_loads(&mut self, program: &Program, part: &[Inst], out: &mut Vec<Inst>) {
+        let mut levels = vec![None; part.len()];
+        let mut stored = MemoryKinds::NONE;
+        let (mut vectors, mut scalars) = (0, 0);
+        // By instruction: the loads that it needs one after the other, if it can come early.
+        let mut depths: Vec<Option<u32>> = Vec::with_capacity(part.len());
+        for (at, &inst) in part.iter().enumerate() {
+            let operands = program.operands(inst).iter().filter_map(|operand| self.place(operand.as_temp()?));
+            let needed = operands.map(|source| depths[source]).try_fold(0, |most, depth| {
+                let depth: u32 = depth?;
+                Some(most.max(depth))
+            });
+            let memory = memory_use(program, inst);
+            let depth = match memory {
+                MemoryUse::None => needed.filter(|_| is_pure(program, inst)),
+                MemoryUse::Load(kinds) if !overlap(kinds, stored) => {
+                    let few = needed.is_some_and(|depth| self.address(program, part, &levels, at, depth));
+                    let size = |vector| {
+                        let written =
+                            program.definitions(inst).iter().filter(|d| d.class.is_vgpr() == vector);
+                        written.map(|d| u32::from(d.class.dwords())).sum::<u32>()
+                    };
+                    let fits =
+                        vectors + size(true) <= VECTOR_BUDGET && scalars + size(false) <= SCALAR_BUDGET;
+                    if let (Some(depth), true, true) = (needed, few, fits) {
+                        vectors += size(true);
+                        scalars += size(false);
+                        for source in &self.sources {
+                            levels[*source] = Some((depth, false));
+                        }
+                        levels[at] = Some((depth, true));
+                        Some(depth + 1)
+                    } else {
+                        None
                     }
-                    levels[at] = Some((depth, true));
-                    Some(depth + 1)
-                } else {
+                }
+                MemoryUse::Load(_) => None,
+                MemoryUse::Store(kinds) => {
+                    stored = stored.or(kinds);
                     None
                 }
+            };
+            depths.push(depth);
+            for temp in program.definitions(inst).iter().filter_map(|definition| definition.temp) {
+                self.places[temp.index()] = Some(at as u32);
             }
-            MemoryUse::Load(_) => None,
-            MemoryUse::Store(kinds) => {
-                stored = stored.or(kinds);
-                None
+        }
+        let deepest = levels.iter().flatten().map(|(depth, _)| *depth).max();
+        for depth in 0..=deepest.unwrap_or(0) {
+            for is_load in [false, true] {
+                let own = levels.iter().zip(part).filter(|(level, _)| **level == Some((depth, is_load)));
+                out.extend(own.map(|(_, inst)| *inst));
             }
-        };
-        depths.push(depth);
-        for temp in program.definitions(inst).iter().filter_map(|definition| definition.temp) {
-            places.insert(temp, at);
         }
+        out.extend(levels.iter().zip(part).filter(|(level, _)| level.is_none()).map(|(_, inst)| *inst));
     }
-    let deepest = levels.iter().flatten().map(|(depth, _)| *depth).max();
-    for depth in 0..=deepest.unwrap_or(0) {
-        for is_load in [false, true] {
-            let own = levels.iter().zip(part).filter(|(level, _)| **level == Some((depth, is_load)));
-            out.extend(own.map(|(_, inst)| *inst));
+
+    /// Finds the instructions of the part that compute the address of a load of a depth and do not come before it yet. Whether they are few.
+    fn address(
+        &mut self,
+        program: &Program,
+        part: &[Inst],
+        levels: &[Option<(u32, bool)>],
+        at: usize,
+        depth: u32,
+    ) -> bool {
+        self.sources.clear();
+        let mut open = vec![at];
+        while let Some(next) = open.pop() {
+            for temp in program.operands(part[next]).iter().filter_map(|operand| operand.as_temp()) {
+                let Some(source) = self.place(temp) else { continue };
+                if levels[source].is_some_and(|(own, _)| own <= depth) || self.sources.contains(&source) {
+                    continue;
+                }
+                self.sources.push(source);
+                if self.sources.len() > ADDRESS_LENGTH {
+                    return false;
+                }
+                open.push(source);
+            }
         }
+        true
     }
-    out.extend(levels.iter().zip(part).filter(|(level, _)| level.is_none()).map(|(_, inst)| *inst));
 }
 
 fn overlap(a: MemoryKinds, b: MemoryKinds) -> bool {
     a.any(b)
-}
-
-/// The instructions of the part that compute the address of a load of a depth and do not come before it yet; `None` if they are many.
-fn address(
-    program: &Program,
-    part: &[Inst],
-    places: &HashMap<Temp, usize>,
-    levels: &[Option<(u32, bool)>],
-    at: usize,
-    depth: u32,
-) -> Option<Vec<usize>> {
-    let mut found = Vec::new();
-    let mut open = vec![at];
-    while let Some(next) = open.pop() {
-        for temp in program.operands(part[next]).iter().filter_map(|operand| operand.as_temp()) {
-            let Some(&source) = places.get(&temp) else { continue };
-            if levels[source].is_some_and(|(own, _)| own <= depth) || found.contains(&source) {
-                continue;
-            }
-            found.push(source);
-            if found.len() > ADDRESS_LENGTH {
-                return None;
-            }
-            open.push(source);
-        }
-    }
-    Some(found)
 }

@@ -4,7 +4,7 @@ use super::{Selected, Selector};
 use crate::ir::{Operand, RegClass};
 use unwedge_isa::amdgcn::Opcode;
 use unwedge_isa::amdgcn::model::Gfx;
-use unwedge_shader::ir::{Base, Inst, Op, Traits};
+use unwedge_shader::ir::{Base, Inst, Op, Payload, Space, Traits, Value, ValueDef};
 
 /// An operation that one instruction does, scalar or vector. The vector one may take its first two operands the other way round.
 struct Direct {
@@ -403,6 +403,24 @@ impl Selector<'_> {
     }
 
     /// An integer in another width.
+    /// Whether the upper bits of a register with a narrow value are zero: vector loads extend what they load.
+    fn is_extended(&self, value: Value) -> bool {
+        let func = self.func;
+        let ValueDef::Result(inst, _) = func.def(value) else { return false };
+        let inst = match func.op(inst) {
+            Op::Extract => match func.def(func.args(inst)[0]) {
+                ValueDef::Result(vector, _) => vector,
+                _ => return false,
+            },
+            _ => inst,
+        };
+        let loads = matches!(
+            func.payload(inst),
+            Payload::Mem(mem) if matches!(mem.space, Space::Shared | Space::Storage | Space::Uniform)
+        );
+        func.op(inst) == Op::Load && loads
+    }
+
     fn resize(&mut self, inst: Inst) -> Selected<Operand> {
         use Opcode as O;
         let func = self.func;
@@ -415,7 +433,7 @@ impl Selector<'_> {
             let [low, _] = self.words(operand);
             return if to <= 32 { Ok(low) } else { Ok(operand) };
         }
-        let narrow = if bits < to.min(32) {
+        let narrow = if bits < to.min(32) && (signed || !self.is_extended(from)) {
             let count = Operand::c32(bits);
             let zero = Operand::c32(0);
             match (vector, signed) {

@@ -12,7 +12,7 @@ use crate::ir::{
 };
 use crate::stages::HardwareStage;
 use unwedge_isa::amdgcn::Opcode;
-use unwedge_shader::ir::{Base, Inst, Op, Payload, Region, Value};
+use unwedge_shader::ir::{Base, Inst, Op, Payload, Region, Shader, Value};
 
 /// A construct that is being selected.
 pub(super) struct Frame {
@@ -42,18 +42,29 @@ struct HeaderPhi {
     init: Operand,
 }
 
-impl Selector<'_> {
-    /// The whole function.
-    pub(super) fn function(&mut self) -> Selected<()> {
+impl<'a> Selector<'a> {
+    /// All shaders of the program.
+    pub(super) fn parts(&mut self, parts: &[&'a Shader]) -> Selected<()> {
         let root_divergent = self.shape.root_divergent;
         self.open(None, ConstructKind::Block, root_divergent, false);
         match self.interface.hardware {
-            Some(HardwareStage::Ngg) => {
-                self.start_primitives()?;
-                let lanes = self.vertex_lanes();
-                self.outer = 1;
-                self.only_lanes(lanes, |selector| selector.region(selector.func.body()))?;
-                self.outer = 0;
+            Some(hardware) if hardware.is_merged() && !self.interface.explicit => {
+                if hardware == HardwareStage::Ngg {
+                    self.start_group(parts.len() > 1)?;
+                }
+                for (number, part) in parts.iter().enumerate() {
+                    if number > 0 {
+                        self.local_barrier();
+                        self.next_part(part)?;
+                    }
+                    let lanes = self.part_lanes();
+                    self.outer = 1;
+                    self.only_lanes(lanes, |selector| selector.region(selector.func.body()))?;
+                    self.outer = 0;
+                }
+                if hardware == HardwareStage::Ngg && parts.len() > 1 {
+                    self.export_emitted()?;
+                }
                 self.fall_out(0);
             }
             Some(HardwareStage::Ps) => {
@@ -70,12 +81,17 @@ impl Selector<'_> {
         self.program.constructs[frame.construct].merge = Some(block);
         self.program.blocks[block].top_level = !frame.divergent;
         self.enter(block, !frame.merge.logical.is_empty());
+        if matches!(self.interface.hardware, Some(HardwareStage::Gs | HardwareStage::EsGs)) {
+            self.end_geometry_wave();
+        }
         self.logical_end();
         self.add(&NewInst::hw(Opcode::s_endpgm, &[], &[]));
         self.block = None;
         Ok(())
     }
+}
 
+impl Selector<'_> {
     fn open(
         &mut self,
         inst: Option<Inst>,

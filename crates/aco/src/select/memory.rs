@@ -6,7 +6,9 @@ use crate::abi::Argument;
 use crate::ir::{Definition, Memory, NewInst, Operand, Payload, PhysReg, RegClass};
 use unwedge_isa::amdgcn::model::{Gfx, Mod};
 use unwedge_isa::amdgcn::{Mods, Opcode};
-use unwedge_shader::ir::{Access, AtomicOp, Base, Inst, MemAccess, MemoryKinds, Op, Space};
+use unwedge_shader::ir::{
+    Access, AtomicOp, Base, Inst, MemAccess, MemoryKinds, Op, Space, Value, ValueDef,
+};
 
 /// The most that the immediate of a buffer instruction is.
 const MAX_BUFFER_OFFSET: u64 = 4095;
@@ -18,7 +20,7 @@ const MAX_VALUE_BYTES: u64 = 128;
 const DEVICE_SCOPE: i32 = 2;
 
 /// `m0`, which limits addresses in LDS up to gfx8.
-const LDS_LIMIT: Operand = Operand::reg(PhysReg::M0, RegClass::S1);
+pub(super) const LDS_LIMIT: Operand = Operand::reg(PhysReg::M0, RegClass::S1);
 
 /// The instruction for an atomic operation on 32 bits of a buffer.
 pub(super) fn buffer_atomic(op: AtomicOp, compares: bool) -> Option<Opcode> {
@@ -37,6 +39,29 @@ pub(super) fn buffer_atomic(op: AtomicOp, compares: bool) -> Option<Opcode> {
         A::Exchange => O::buffer_atomic_swap,
         A::FAdd | A::FMin | A::FMax => return None,
     })
+}
+
+/// The most that an offset of an LDS instruction with two addresses may be, in words, for the first of two.
+const MAX_LDS_PAIR: u64 = 255;
+
+/// Words that one LDS instruction accesses.
+struct LdsRun {
+    words: u8,
+    first: u64,
+    /// Both offsets are in words then.
+    second: Option<u64>,
+}
+
+impl LdsRun {
+    fn set_offsets(&self, mods: &mut Mods) {
+        match self.second {
+            Some(second) => {
+                mods.set(Mod::Offset0, self.first as i32);
+                mods.set(Mod::Offset1, second as i32);
+            }
+            None => mods.set(Mod::Offset, self.first as i32),
+        }
+    }
 }
 
 impl Selector<'_> {
@@ -86,7 +111,7 @@ impl Selector<'_> {
             Space::Scratch => self.load_scratch(inst)?,
             Space::Global => return Err(self.unsupported(inst, Some(mem.space.name()))),
         };
-        let lanes: Vec<Operand> = if ty.base == Base::B64 {
+        let lanes: Vec<Operand> = if ty.base == Base::B64 && words.iter().all(|word| word.class.dwords() == 1) {
             let class = words.first().map_or(RegClass::V2, |word| word.class.resized(8));
             words.chunks(2).map(|pair| self.create(class, pair)).collect()
         } else {
@@ -123,7 +148,7 @@ impl Selector<'_> {
     }
 
     /// Words by scalar loads, from an address or a buffer.
-    fn load_scalar(
+    pub(super) fn load_scalar(
         &mut self,
         inst: Inst,
         base: Operand,
@@ -213,6 +238,7 @@ impl Selector<'_> {
             Base::B16 => Some((O::buffer_load_ushort, 2)),
             _ => None,
         };
+        let wide = ty.base == Base::B64;
         let mut words = Vec::new();
         let mut load = |selector: &mut Self, opcode, dwords: u8, at: u64| {
             let class = RegClass::vgpr(dwords);
@@ -222,7 +248,7 @@ impl Selector<'_> {
             new.mods = selector.buffer_mods(mem, true, &address, first + at);
             new.payload = selector.memory(mem);
             selector.add(&new);
-            let parts = selector.split(Operand::temp(temp, class), 1);
+            let parts = selector.split(Operand::temp(temp, class), if wide && dwords % 2 == 0 { 2 } else { 1 });
             words.extend(parts);
         };
         if let Some((opcode, bytes)) = narrow {
@@ -253,35 +279,73 @@ impl Selector<'_> {
         }
     }
 
-    /// The address and the constant offset of an LDS instruction.
-    fn lds_address(&mut self, offset: Operand) -> (Operand, u64) {
-        match offset.as_const() {
-            Some(bytes) if bytes <= MAX_LDS_OFFSET - MAX_VALUE_BYTES => {
-                (self.in_vgpr(Operand::c32(0)), bytes)
+    /// The address and the constant offset of an LDS instruction. From gfx7 on their sum wraps as that of the shader does.
+    fn lds_address(&mut self, offset: Value) -> (Operand, u64) {
+        let func = self.func;
+        let (mut base, mut constant) = (offset, 0);
+        while self.gfx >= Gfx::Gfx7
+            && let ValueDef::Result(inst, _) = func.def(base)
+            && func.op(inst) == Op::IAdd
+            && let &[a, b] = func.args(inst)
+            && let Some((rest, bits)) = [(a, b), (b, a)]
+                .into_iter()
+                .find_map(|(rest, other)| func.const_bits(other).map(|bits| (rest, bits)))
+            && constant + bits <= MAX_LDS_OFFSET - MAX_VALUE_BYTES
+        {
+            (base, constant) = (rest, constant + bits);
+        }
+        let address = self.scalar(base);
+        match address.as_const() {
+            Some(bytes) if bytes + constant <= MAX_LDS_OFFSET - MAX_VALUE_BYTES => {
+                (self.in_vgpr(Operand::c32(0)), bytes + constant)
             }
-            _ => (self.in_vgpr(offset), 0),
+            _ => (self.in_vgpr(address), constant),
+        }
+    }
+
+    /// How many words from an offset on one LDS instruction accesses, with its offset and the second offset that it has.
+    fn lds_run(&self, words: usize, at: u64, align: u8) -> LdsRun {
+        let pairs = at % 4 == 0 && at / 4 < MAX_LDS_PAIR && align >= 2 && self.gfx >= Gfx::Gfx7;
+        match words {
+            0 | 1 => LdsRun { words: 1, first: at, second: None },
+            _ if align >= 3 && at % 8 == 0 && self.gfx >= Gfx::Gfx7 => {
+                LdsRun { words: 2, first: at, second: None }
+            }
+            _ if pairs => LdsRun { words: 2, first: at / 4, second: Some(at / 4 + 1) },
+            _ => LdsRun { words: 1, first: at, second: None },
         }
     }
 
     fn load_shared(&mut self, inst: Inst, mem: &MemAccess) -> Selected<Vec<Operand>> {
         use Opcode as O;
         let ty = self.func.ty(self.func.result(inst));
-        let offset = self.scalar(self.func.args(inst)[0]);
-        let (address, first) = self.lds_address(offset);
-        let (opcode, bytes) = match ty.base {
-            Base::B8 => (O::ds_read_u8, 1),
-            Base::B16 => (O::ds_read_u16, 2),
-            _ => (O::ds_read_b32, 4),
+        let (address, first) = self.lds_address(self.func.args(inst)[0]);
+        let bytes = match ty.base {
+            Base::B8 => 1,
+            Base::B16 => 2,
+            _ => 4,
         };
+        let count = self.result_words(inst) as usize;
         let mut words = Vec::new();
-        for at in 0..u64::from(self.result_words(inst)) {
-            let temp = self.program.make_temp(RegClass::V1);
-            let (definitions, operands) = ([Definition::temp(temp, RegClass::V1)], [address, LDS_LIMIT]);
+        while words.len() < count {
+            let at = first + words.len() as u64 * bytes;
+            let left = if bytes == 4 { count - words.len() } else { 1 };
+            let run = self.lds_run(left, at, mem.align);
+            let opcode = match (ty.base, run.words, run.second) {
+                (Base::B8, ..) => O::ds_read_u8,
+                (Base::B16, ..) => O::ds_read_u16,
+                (_, 1, _) => O::ds_read_b32,
+                (_, _, None) => O::ds_read_b64,
+                _ => O::ds_read2_b32,
+            };
+            let class = RegClass::vgpr(run.words);
+            let temp = self.program.make_temp(class);
+            let (definitions, operands) = ([Definition::temp(temp, class)], [address, LDS_LIMIT]);
             let mut new = NewInst::hw(opcode, &definitions, self.lds_operands(&operands));
-            new.mods.set(Mod::Offset, (first + at * bytes) as i32);
+            run.set_offsets(&mut new.mods);
             new.payload = self.memory(mem);
             self.add(&new);
-            words.push(Operand::temp(temp, RegClass::V1));
+            words.extend(self.split(Operand::temp(temp, class), 1));
         }
         Ok(words)
     }
@@ -354,20 +418,37 @@ impl Selector<'_> {
         use Opcode as O;
         let func = self.func;
         let args = func.args(inst);
-        let offset = self.scalar(args[1]);
-        let (address, first) = self.lds_address(offset);
-        let (opcode, bytes) = match func.ty(args[0]).base {
-            Base::B8 => (O::ds_write_b8, 1),
-            Base::B16 => (O::ds_write_b16, 2),
-            _ => (O::ds_write_b32, 4),
+        let (address, first) = self.lds_address(args[1]);
+        let base = func.ty(args[0]).base;
+        let bytes = match base {
+            Base::B8 => 1,
+            Base::B16 => 2,
+            _ => 4,
         };
-        for (at, word) in (0..).zip(words) {
-            let data = self.vector_data(std::slice::from_ref(word));
-            let operands = [address, data, LDS_LIMIT];
+        let mut at = 0;
+        while at < words.len() {
+            let left = if bytes == 4 { words.len() - at } else { 1 };
+            let run = self.lds_run(left, first + at as u64 * bytes, mem.align);
+            let opcode = match (base, run.words, run.second) {
+                (Base::B8, ..) => O::ds_write_b8,
+                (Base::B16, ..) => O::ds_write_b16,
+                (_, 1, _) => O::ds_write_b32,
+                (_, _, None) => O::ds_write_b64,
+                _ => O::ds_write2_b32,
+            };
+            let own = &words[at..at + usize::from(run.words)];
+            let operands = match (own, run.second) {
+                ([low, high], Some(_)) => {
+                    let [low, high] = [low, high].map(|word| self.vector_data(std::slice::from_ref(word)));
+                    vec![address, low, high, LDS_LIMIT]
+                }
+                _ => vec![address, self.vector_data(own), LDS_LIMIT],
+            };
             let mut new = NewInst::hw(opcode, &[], self.lds_operands(&operands));
-            new.mods.set(Mod::Offset, (first + at * bytes) as i32);
+            run.set_offsets(&mut new.mods);
             new.payload = self.memory(mem);
             self.add(&new);
+            at += usize::from(run.words);
         }
     }
 
@@ -387,8 +468,8 @@ impl Selector<'_> {
         let rest: Vec<Operand> =
             args[1 + usize::from(compares)..].iter().map(|arg| self.scalar(*arg)).collect();
         let value = match (mem.space, &rest[..]) {
-            (Space::Shared, [offset]) => {
-                self.atomic_shared(inst, op, mem, wanted, data, compared, *offset)?
+            (Space::Shared, [_]) => {
+                self.atomic_shared(inst, op, mem, wanted, data, compared, args[args.len() - 1])?
             }
             (Space::Storage, [handle, offset]) => {
                 let (address, first) = self.buffer_address(*handle, *offset);
@@ -409,7 +490,7 @@ impl Selector<'_> {
         wanted: bool,
         data: Operand,
         compared: Option<Operand>,
-        offset: Operand,
+        offset: Value,
     ) -> Selected<Operand> {
         use AtomicOp as A;
         use Opcode as O;

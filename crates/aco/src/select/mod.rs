@@ -8,6 +8,7 @@
 //! SSA along the linear flow.
 
 mod alu;
+mod amd;
 mod banks;
 mod emit;
 mod float;
@@ -15,6 +16,7 @@ mod flow;
 mod graphics;
 mod image;
 mod memory;
+mod narrow;
 mod scratch;
 mod shape;
 mod subgroup;
@@ -23,7 +25,8 @@ mod system;
 use crate::abi::{Args, Argument, Interface, is_image, lanes_read};
 use crate::compile::{CompileError, Options};
 use crate::ir::shape::Variants;
-use crate::ir::{Block, Definition, NewInst, Operand, Program, Pseudo, RegClass, ScratchArgs, Temp};
+use crate::ir::{Block, Definition, NewInst, Operand, PhysReg, Program, Pseudo, RegClass, ScratchArgs, Temp};
+use crate::stages::HardwareStage;
 use banks::Banks;
 use flow::Frame;
 use shape::Shape;
@@ -31,18 +34,26 @@ use std::collections::HashMap;
 use unwedge_base::entity::SecondaryMap;
 use unwedge_isa::amdgcn::Gfx;
 use unwedge_shader::analysis::divergence::Divergence;
-use unwedge_shader::ir::{Base, Function, Inst, Loc, MemoryKinds, Op, Payload, Scope, Shader, Value};
+use unwedge_shader::ir::{
+    Base, Function, Inst, Loc, MemoryKinds, Op, Payload, Scope, Shader, Stage, Value,
+};
 
 /// Selects instructions for a shader.
 ///
 /// # Errors
 ///
 /// What is not compiled.
-pub(crate) fn select(shader: &Shader, options: &Options) -> Result<(Program, Args), CompileError> {
-    if shader.functions().len() != 1 {
-        return Err(CompileError::Functions(shader.functions().len()));
+pub(crate) fn select(
+    parts: &[&Shader],
+    args: &Args,
+    options: &Options,
+) -> Result<Program, CompileError> {
+    for shader in parts {
+        if shader.functions().len() != 1 {
+            return Err(CompileError::Functions(shader.functions().len()));
+        }
     }
-    let args = Args::of(shader, options)?;
+    let shader = parts[0];
     let func = shader.entry();
     let divergence = Divergence::of(func, Scope::Subgroup);
     let shape = Shape::of(func, &divergence);
@@ -61,6 +72,8 @@ pub(crate) fn select(shader: &Shader, options: &Options) -> Result<(Program, Arg
         args: HashMap::new(),
         interface: args.interface.clone(),
         outputs: graphics::OutputValues::new(),
+        part: 0,
+        part_count: parts.len(),
         outer: 0,
         divergence,
         shape,
@@ -78,9 +91,9 @@ pub(crate) fn select(shader: &Shader, options: &Options) -> Result<(Program, Arg
     };
     selector.plain_handles()?;
     selector.program.whole_waves = selector.whole_waves();
-    selector.start(&args);
-    selector.function()?;
-    Ok((selector.program, args))
+    selector.start(args);
+    selector.parts(parts)?;
+    Ok(selector.program)
 }
 
 /// A range of [`Selector::lanes`].
@@ -102,6 +115,9 @@ struct Selector<'a> {
     interface: Interface,
     /// What a graphics stage exports at its end.
     outputs: graphics::OutputValues,
+    /// Which of two merged shaders is selected.
+    part: usize,
+    part_count: usize,
     /// Constructs around those of the shader.
     outer: usize,
     divergence: Divergence,
@@ -125,6 +141,25 @@ struct Selector<'a> {
 }
 
 type Selected<T> = Result<T, CompileError>;
+
+impl<'a> Selector<'a> {
+    /// Goes on with the second of two merged shaders.
+    fn next_part(&mut self, shader: &'a Shader) -> Selected<()> {
+        let func = shader.entry();
+        self.part += 1;
+        (self.shader, self.func) = (shader, func);
+        self.divergence = Divergence::of(func, Scope::Subgroup);
+        self.shape = Shape::of(func, &self.divergence);
+        self.banks = Banks::of(func, &self.divergence, &self.shape, self.gfx);
+        self.values = SecondaryMap::default();
+        self.lanes.clear();
+        self.read = lanes_read(func);
+        self.outputs.clear();
+        self.program.lds_bytes = self.program.lds_bytes.max(shader.info.shared_size);
+        self.program.scratch_bytes = self.program.scratch_bytes.max(shader.info.scratch_size);
+        self.plain_handles()
+    }
+}
 
 impl Selector<'_> {
     /// The first block and the arguments.
@@ -153,8 +188,16 @@ impl Selector<'_> {
         };
         self.add(&NewInst::pseudo(Pseudo::StartProgram, &definitions, &[]));
         self.pseudo(Pseudo::LogicalStart, &[], &[]);
-        if self.gfx <= Gfx::Gfx8 && self.program.lds_bytes > 0 {
-            let m0 = Definition::reg(crate::ir::PhysReg::M0, RegClass::S1);
+        let hardware = self.interface.hardware;
+        if hardware.is_some_and(HardwareStage::is_merged) {
+            // The hardware starts waves of merged stages with the lanes of one of them only.
+            let exec = Definition::reg(PhysReg::EXEC, self.program.lane_mask());
+            let all = self.full_mask(true);
+            self.pseudo(Pseudo::ParallelCopy, &[exec], &[all]);
+        }
+        let passes = matches!(hardware, Some(HardwareStage::Ls | HardwareStage::Hs));
+        if self.gfx <= Gfx::Gfx8 && (self.program.lds_bytes > 0 || passes) {
+            let m0 = Definition::reg(PhysReg::M0, RegClass::S1);
             self.pseudo(Pseudo::ParallelCopy, &[m0], &[Operand::c32(u32::MAX)]);
         }
     }
@@ -172,7 +215,8 @@ impl Selector<'_> {
                 Payload::Body(body) => func.params(body),
                 _ => &[],
             };
-            if func.op(inst) != Op::Descriptor && func.results(inst).iter().chain(params).any(is_handle) {
+            let made = matches!(func.op(inst), Op::Descriptor | Op::AmdDescriptor);
+            if !made && func.results(inst).iter().chain(params).any(is_handle) {
                 return Err(self.unsupported(inst, Some("of descriptors of images")));
             }
         }
@@ -228,6 +272,9 @@ impl Selector<'_> {
         self.loc = func.loc(inst);
         self.exact = func.exact(inst);
         let results = func.results(inst);
+        if let Some(selected) = self.amd(inst) {
+            return selected;
+        }
         if let Some(selected) = self.graphics(inst) {
             return selected;
         }
@@ -268,9 +315,14 @@ impl Selector<'_> {
             (Op::Store, Payload::Mem(mem)) => self.store(inst, &mem),
             (Op::Atomic | Op::AtomicCompare, Payload::Atomic(atomic, mem)) => self.atomic(inst, atomic, &mem),
             (Op::Barrier, Payload::Barrier(mut info)) => {
+                if self.shader.info.stage == Stage::TessControl {
+                    self.patch_barrier(info);
+                    return Ok(());
+                }
                 // A wave does not wait for itself, and executes its accesses of LDS in order.
                 let wave = if self.program.gpu.wave64() { 64 } else { 32 };
-                if info.execution == Scope::Workgroup && self.shader.info.invocations() <= wave {
+                let compute = self.shader.info.stage == Stage::Compute;
+                if compute && info.execution == Scope::Workgroup && self.shader.info.invocations() <= wave {
                     info.execution = Scope::Subgroup;
                     let local = matches!(info.memory, Scope::Invocation | Scope::Subgroup | Scope::Workgroup);
                     if local && MemoryKinds::SHARED.has(info.kinds) {
@@ -300,7 +352,8 @@ impl Selector<'_> {
             (a, b) if a == b => lanes,
             (64, 32) => lanes.into_iter().flat_map(|lane| self.words(lane)).collect(),
             (32, 64) => lanes.chunks(2).map(|pair| self.create(class, pair)).collect(),
-            _ => return Err(self.unsupported(inst, Some("lanes of less than 32 bits"))),
+            (8 | 16 | 32 | 64, 8 | 16 | 32 | 64) => self.cast_narrow(to, &lanes, from_bits, to_bits),
+            _ => return Err(self.unsupported(inst, None)),
         };
         self.define(to, &new);
         Ok(())

@@ -129,6 +129,10 @@ impl Selector<'_> {
                 vec![self.in_scalar(number)]
             }
             _ => match self.shader.info.stage {
+                Stage::TessControl | Stage::TessEval | Stage::Geometry => match self.primitive_value(value) {
+                    Some(lanes) => lanes,
+                    None => return Err(CompileError::SystemValue(value)),
+                },
                 Stage::Vertex => match self.vertex_value(value) {
                     Some(lane) => vec![lane],
                     None => return Err(CompileError::SystemValue(value)),

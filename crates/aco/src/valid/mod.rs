@@ -11,8 +11,11 @@ mod ra;
 pub use ir::ir;
 pub use ra::ra;
 
+use crate::compile::{FRONT_PHASES, UNREPAIRED_PHASES};
+use crate::ir::shape::Variants;
 use crate::ir::text::InstText;
-use crate::ir::{Block, Inst, Program};
+use crate::ir::{Block, Inst, Program, Progress};
+use crate::passes::Passes;
 
 /// A rule of the IR that a program breaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +34,38 @@ impl Violation {
         let place = self.block.map_or_else(String::new, |block| format!("{block}: "));
         let inst = self.inst.map_or_else(String::new, |inst| format!(": {}", InstText(program, inst)));
         format!("{place}{}{inst}", self.message)
+    }
+}
+
+/// Checks after the phases of one program: `validateir`, `validatera`. Keeps the first violation.
+#[derive(Debug)]
+pub struct PhaseChecks {
+    passes: Passes,
+    /// The phase, and what is wrong after it.
+    pub first: Option<(&'static str, String)>,
+}
+
+impl PhaseChecks {
+    /// Those that options ask for.
+    pub fn new(passes: Passes) -> PhaseChecks {
+        PhaseChecks { passes, first: None }
+    }
+
+    /// Checks a program after the phase of a name.
+    pub fn after(&mut self, phase: &'static str, program: &Program) {
+        let Passes { validate_ir, validate_registers, .. } = self.passes;
+        if self.first.is_some() || !(validate_ir || validate_registers) {
+            return;
+        }
+        let mut violations = Vec::new();
+        if validate_ir && !FRONT_PHASES[..UNREPAIRED_PHASES].contains(&phase) {
+            violations.extend(ir(program, &Variants::of(&program.gpu)).err().unwrap_or_default());
+        }
+        let allocated = matches!(program.progress, Progress::Allocated | Progress::Eliminated);
+        if validate_registers && allocated {
+            violations.extend(ra(program).err().unwrap_or_default());
+        }
+        self.first = violations.first().map(|violation| (phase, violation.describe(program)));
     }
 }
 

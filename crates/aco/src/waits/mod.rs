@@ -20,32 +20,39 @@ type WaitNumbers = [Option<u16>; Counter::COUNT];
 
 /// Inserts waits.
 pub fn insert(program: &mut MachineProgram) {
+    insert_for(program, false);
+}
+
+/// The same for everything that is pending, before each instruction.
+pub fn insert_all(program: &mut MachineProgram) {
+    insert_for(program, true);
+}
+
+fn insert_for(program: &mut MachineProgram, all: bool) {
     let gpu = program.gpu;
     let count = program.blocks.len();
     let mut starts: Vec<PendingSet> = vec![PendingSet::default(); count];
+    let mut made: Vec<Vec<MachineInst>> = vec![Vec::new(); count];
     let mut due: BTreeSet<usize> = (0..count).collect();
     while let Some(block) = due.pop_first() {
         let mut pending = starts[block].clone();
-        follow(&program.blocks[block].insts, &gpu, &mut pending, None);
+        // What is made last is right: a block whose start changes is followed again.
+        made[block].clear();
+        made[block].reserve(program.blocks[block].insts.len() + 4);
+        follow(&program.blocks[block].insts, &gpu, &mut pending, all, &mut made[block]);
         for succ in &program.blocks[block].succs {
             if starts[*succ].join(&pending) {
                 due.insert(*succ);
             }
         }
     }
-    for (block, mut pending) in program.blocks.iter_mut().zip(starts) {
-        let insts = std::mem::take(&mut block.insts);
-        follow(&insts, &gpu, &mut pending, Some(&mut block.insts));
+    for (block, insts) in program.blocks.iter_mut().zip(made) {
+        block.insts = insts;
     }
 }
 
 /// Follows a block; `out` gets its instructions with waits between them.
-fn follow(
-    insts: &[MachineInst],
-    gpu: &Gpu,
-    pending: &mut PendingSet,
-    mut out: Option<&mut Vec<MachineInst>>,
-) {
+fn follow(insts: &[MachineInst], gpu: &Gpu, pending: &mut PendingSet, all: bool, out: &mut Vec<MachineInst>) {
     let generation = gpu.generation();
     let mut asked: WaitNumbers = [None; Counter::COUNT];
     for inst in insts {
@@ -53,7 +60,7 @@ fn follow(
             ask(inst, generation, &mut asked);
             continue;
         }
-        let mut numbers = pending.needs(&inst.inst, gpu);
+        let mut numbers = if all { [Some(0); Counter::COUNT] } else { pending.needs(&inst.inst, gpu) };
         for (number, asked) in numbers.iter_mut().zip(&mut asked) {
             let asked = asked.take();
             *number = [*number, asked].into_iter().flatten().min();
@@ -61,19 +68,15 @@ fn follow(
         for (counter, number) in Counter::ALL.iter().zip(&mut numbers) {
             *number = number.filter(|number| pending.wait(*counter, *number));
         }
-        if let Some(out) = &mut out {
-            write(&numbers, gpu, out);
-            out.push(*inst);
-        }
+        write(&numbers, gpu, out);
+        out.push(*inst);
         pending.begin(&inst.inst, gpu);
     }
     // A wait at the end of a block holds for what comes next.
     for (counter, number) in Counter::ALL.iter().zip(&mut asked) {
         *number = number.filter(|number| pending.wait(*counter, *number));
     }
-    if let Some(out) = out {
-        write(&asked, gpu, out);
-    }
+    write(&asked, gpu, out);
 }
 
 /// The numbers of a wait.
@@ -108,6 +111,9 @@ const WAITS: [Opcode; 11] = [
 
 /// Writes waits for some numbers.
 fn write(numbers: &WaitNumbers, gpu: &Gpu, out: &mut Vec<MachineInst>) {
+    if numbers.iter().all(Option::is_none) {
+        return;
+    }
     let mut open = *numbers;
     let generation = gpu.generation();
     for opcode in WAITS {
@@ -118,8 +124,10 @@ fn write(numbers: &WaitNumbers, gpu: &Gpu, out: &mut Vec<MachineInst>) {
             continue;
         }
         let immediate = own().fold(0, |immediate, wait| {
-            let number = open[wait.counter as usize].take().unwrap_or(wait.field.most());
-            immediate | wait.field.put(number.min(wait.field.most()))
+            // The most that the field holds waits for nothing.
+            let most = wait.field.most();
+            let number = open[wait.counter as usize].take();
+            immediate | wait.field.put(number.map_or(most, |number| number.min(most.saturating_sub(1))))
         });
         let number = Operand::Imm(immediate.into());
         let operands = [Operand::reg(Reg::NULL, 1), number];

@@ -42,23 +42,35 @@ impl PendingEvent {
 }
 
 /// Events that an instruction begins.
-pub(crate) fn events(inst: &Inst, gpu: &Gpu) -> Vec<(Event, Late)> {
+pub(crate) fn events(inst: &Inst, gpu: &Gpu) -> impl Iterator<Item = (Event, Late)> + Clone + use<> {
+    begun(inst, gpu).into_iter().flatten()
+}
+
+/// An instruction begins two events at most.
+fn begun(inst: &Inst, gpu: &Gpu) -> [Option<(Event, Late)>; 2] {
     let row = inst.row();
+    let one = |event, late| [Some((event, late)), None];
+    let counts = row.format.is_memory()
+        || matches!(row.format, Format::Exp | Format::Ldsdir)
+        || matches!(row.role, Role::Message | Role::MessageRtn);
+    if !counts {
+        return [None, None];
+    }
     let has = |id| row.traits.has(id);
     let returns = inst.returns(gpu);
     let stores = has(Trait::Store) || has(Trait::Atomic) && !returns;
     match row.format {
-        Format::Smem => vec![(Event::Smem, Late::Writes)],
+        Format::Smem => one(Event::Smem, Late::Writes),
         Format::Ds if inst.mods.has(Mod::Gds) || has(Trait::GdsAlways) => {
-            vec![(Event::Gds, Late::Writes), (Event::GdsLock, Late::ReadsAll)]
+            [Some((Event::Gds, Late::Writes)), Some((Event::GdsLock, Late::ReadsAll))]
         }
-        Format::Ds => vec![(Event::Lds, Late::Writes)],
-        Format::Exp => vec![(export(inst), Late::ReadsAll)],
-        Format::Ldsdir => vec![(Event::Ldsdir, Late::Writes)],
+        Format::Ds => one(Event::Lds, Late::Writes),
+        Format::Exp => one(export(inst), Late::ReadsAll),
+        Format::Ldsdir => one(Event::Ldsdir, Late::Writes),
         // Instructions that only control caches do not count.
-        _ if row.format.is_memory() && row.role == Role::Cache => Vec::new(),
-        Format::Flat if stores => vec![(Event::FlatStore, Late::Nothing)],
-        Format::Flat => vec![(Event::FlatLoad, Late::Writes)],
+        _ if row.format.is_memory() && row.role == Role::Cache => [None, None],
+        Format::Flat if stores => one(Event::FlatStore, Late::Nothing),
+        Format::Flat => one(Event::FlatLoad, Late::Writes),
         _ if row.format.is_memory() => {
             let sampled = inst.variant().slots.iter().any(|slot| slot.field == Field::Ssamp)
                 || has(Trait::Msaa) && gpu.generation() == Gfx::Gfx12;
@@ -68,14 +80,10 @@ pub(crate) fn events(inst: &Inst, gpu: &Gpu) -> Vec<(Event, Late)> {
                 () if sampled => (Event::Sample, Late::Writes),
                 () => (Event::Load, Late::Writes),
             };
-            let mut all = vec![main];
-            if has(Trait::Store) || has(Trait::Atomic) {
-                all.push((Event::StoreLock, Late::ReadsData));
-            }
-            all
+            let locks = has(Trait::Store) || has(Trait::Atomic);
+            [Some(main), locks.then_some((Event::StoreLock, Late::ReadsData))]
         }
-        _ if matches!(row.role, Role::Message | Role::MessageRtn) => vec![(Event::Message, Late::Writes)],
-        _ => Vec::new(),
+        _ => one(Event::Message, Late::Writes),
     }
 }
 
@@ -128,7 +136,7 @@ impl PendingSet {
                 Late::Nothing => false,
                 Late::Writes => {
                     let ordered = in_order(counted, gpu.generation())
-                        && own.iter().any(|(event, _)| *event == counted.event);
+                        && own.clone().any(|(event, _)| event == counted.event);
                     meets(&reads) || meets(&writes) && !ordered
                 }
                 Late::ReadsData => meets(&writes),
@@ -156,8 +164,8 @@ impl PendingSet {
 
     /// Begins the events of an instruction.
     pub fn begin(&mut self, inst: &Inst, gpu: &Gpu) {
-        let events = events(inst, gpu);
-        if events.is_empty() {
+        let mut events = events(inst, gpu).peekable();
+        if events.peek().is_none() {
             return;
         }
         let generation = gpu.generation();

@@ -3,8 +3,10 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 pub mod cases;
+pub mod group;
 pub mod pipeline;
 pub mod recorded;
+pub mod translate;
 
 use unwedge_aco::abi::Argument;
 use unwedge_aco::{Code, Compiled, Options};

@@ -4,41 +4,42 @@
 
 use super::recorded::Problem;
 use std::collections::BTreeMap;
-use unwedge_aco::abi::{Argument, PixelInput, descriptor_offset};
+use unwedge_aco::abi::{Argument, Interface, PixelInput, descriptor_offset};
+use unwedge_aco::graphics::{GraphicsOptions, MemorySlots};
 use unwedge_aco::stages::HardwareStage;
 use unwedge_aco::{Compiled, Options, compile};
 use unwedge_check::amdgcn::{Certainty, CheckFinding, CheckOptions, Rule, check_words};
-use unwedge_isa::amdgcn::{Gfx, Gpu};
+use unwedge_isa::amdgcn::Gfx;
 use unwedge_shader::interp::{
     self, BindingPoint, Bindings, InterfaceSlot, InvocationInput, InvocationOutput, Limits, NoImages,
     run_stage,
 };
 use unwedge_shader::ir::{
-    Builtin, FIRST_LOCATION_SLOT, InterpAt, Op, Payload, ResourceClass, Shader, SlotDir, Stage, SystemValue,
-    Traits,
+    Builtin, FIRST_LOCATION_SLOT, InterpAt, Op, Payload, Primitive, ResourceClass, ResourceData, Shader,
+    SlotDir, Stage, SystemValue, Traits,
 };
 use unwedge_shader::passes::lower_io;
 use unwedge_sim::amdgcn::{Dispatch, FaultKind, MessageKind, Program, SimMemory, Timing, WaveMessage, run};
 use unwedge_testkit::mutate::Rng;
 use unwedge_testkit::pack::bytes;
 
-const CODE: u64 = 0x0080_0000;
-const TABLES: u64 = 0x0001_0000;
-const TABLE_STRIDE: u64 = 0x1000;
-const PUSH: u64 = 0x000f_0000;
-const VERTEX_TABLE: u64 = 0x000e_0000;
-const RINGS: u64 = 0x000d_0000;
-const BUFFERS: u64 = 0x1000_0000;
-const BUFFER_STRIDE: u64 = 0x0010_0000;
-const VERTEX_BUFFERS: u64 = 0x2000_0000;
-const RING: u64 = 0x3000_0000;
+pub(super) const CODE: u64 = 0x0080_0000;
+pub(super) const TABLES: u64 = 0x0001_0000;
+pub(super) const TABLE_STRIDE: u64 = 0x1000;
+pub(super) const PUSH: u64 = 0x000f_0000;
+pub(super) const VERTEX_TABLE: u64 = 0x000e_0000;
+pub(super) const RINGS: u64 = 0x000d_0000;
+pub(super) const BUFFERS: u64 = 0x1000_0000;
+pub(super) const BUFFER_STRIDE: u64 = 0x0010_0000;
+pub(super) const VERTEX_BUFFERS: u64 = 0x2000_0000;
+pub(super) const RING: u64 = 0x3000_0000;
 /// The attribute ring: its bytes, where the workgroup's part begins, bytes of an element, and how many vertices are together.
-const RING_BYTES: usize = 1 << 18;
-const RING_PART: u64 = 3;
-const RING_ELEMENT: u64 = 16;
-const RING_TOGETHER: u64 = 32;
+pub(super) const RING_BYTES: usize = 1 << 18;
+pub(super) const RING_PART: u64 = 3;
+pub(super) const RING_ELEMENT: u64 = 16;
+pub(super) const RING_TOGETHER: u64 = 32;
 /// Elements of a vertex buffer.
-const ELEMENTS: u32 = 48;
+pub(super) const ELEMENTS: u32 = 48;
 /// Vertices that run: not a whole wave.
 const VERTICES: usize = 23;
 /// Bytes of a buffer without a size.
@@ -47,14 +48,20 @@ const PUSH_BYTES: usize = 256;
 /// Where parameters begin in LDS, and the quad that begins a second primitive.
 const LDS_BASE: u32 = 64;
 const SECOND_PRIMITIVE: usize = 3;
+/// Patches that are evaluated, where they are in memory, the offset of the wave there, and the number of the first one.
+pub(super) const PATCHES: usize = 5;
+pub(super) const PATCH_MEMORY: u64 = 0x4000_0000;
+pub(super) const PATCH_OFFSET: u32 = 0x120;
+pub(super) const FIRST_PATCH: u32 = 100;
+const PAST_PATCHES: usize = 1 << 14;
 /// Dwords of an attribute of a primitive.
 const PARAMETERS: usize = 12;
-const STEPS: u64 = 20_000;
-const MACHINE_STEPS: u64 = 400_000;
+pub(super) const STEPS: u64 = 20_000;
+pub(super) const MACHINE_STEPS: u64 = 400_000;
 
 /// How buffers are filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fill {
+pub(super) enum Fill {
     /// Floats and whole numbers.
     Mixed,
     /// Small whole numbers, so that loops end.
@@ -62,28 +69,34 @@ enum Fill {
 }
 
 /// The bytes of each buffer.
-type BufferContents = BTreeMap<BindingPoint, Vec<u8>>;
+pub(super) type BufferContents = BTreeMap<BindingPoint, Vec<u8>>;
 
 /// What one shader is given.
-struct Case {
-    shader: Shader,
-    inputs: Vec<InvocationInput>,
-    buffers: BufferContents,
-    push: Vec<u8>,
+pub(super) struct Case {
+    pub(super) shader: Shader,
+    /// The shader after it in the same program, which has the same buffers.
+    pub(super) second: Option<Shader>,
+    pub(super) inputs: Vec<InvocationInput>,
+    pub(super) buffers: BufferContents,
+    pub(super) push: Vec<u8>,
     /// By location: words of all elements.
-    vertices: BTreeMap<u32, Vec<u32>>,
+    pub(super) vertices: BTreeMap<u32, Vec<u32>>,
+    /// Words of the slots of patches, by slot and whether it is that of the patch, patch and vertex.
+    pub(super) patches: BTreeMap<(u16, bool), Vec<Vec<[u32; 4]>>>,
+    /// Vertices of a patch.
+    pub(super) patch_vertices: u32,
     /// Values of slots at the vertices of both primitives.
     primitives: [BTreeMap<u16, [[u32; 4]; 3]>; 2],
     base_vertex: u32,
     first_instance: u32,
-    lanes: usize,
+    pub(super) lanes: usize,
 }
 
-fn float(rng: &mut Rng) -> u32 {
+pub(super) fn float(rng: &mut Rng) -> u32 {
     (rng.below(17) as f32 - 8.0).to_bits()
 }
 
-fn fill_bytes(rng: &mut Rng, count: usize, fill: Fill) -> Vec<u8> {
+pub(super) fn fill_bytes(rng: &mut Rng, count: usize, fill: Fill) -> Vec<u8> {
     let mut made = Vec::new();
     while made.len() < count {
         let word = match (fill, rng.below(2)) {
@@ -97,17 +110,32 @@ fn fill_bytes(rng: &mut Rng, count: usize, fill: Fill) -> Vec<u8> {
 }
 
 /// Whether a result of the machine may be off by some units in the last place.
-fn is_inexact(op: Op) -> bool {
+pub(super) fn is_inexact(op: Op) -> bool {
     matches!(op, Op::FDiv | Op::FSqrt | Op::FRsqrt | Op::FSin | Op::FCos | Op::FExp2 | Op::FLog2)
 }
 
-fn close(a: u32, b: u32) -> bool {
+pub(super) fn close(a: u32, b: u32) -> bool {
     let [x, y] = [a, b].map(|bits| f64::from(f32::from_bits(bits)));
     a == b || x.is_nan() && y.is_nan() || (x - y).abs() <= 1e-4 * x.abs().max(y.abs()).max(1.0)
 }
 
+/// A component of an attribute.
+fn attribute(rng: &mut Rng) -> u32 {
+    if rng.below(4) == 0 { rng.below(7) as u32 } else { float(rng) }
+}
+
 impl Case {
-    fn new(shader: &Shader, lanes: usize, rng: &mut Rng, fill: Fill) -> Case {
+    pub(super) fn new(shader: &Shader, lanes: usize, rng: &mut Rng, fill: Fill) -> Case {
+        let mut case = Case::without_inputs(shader, lanes, rng, fill);
+        match case.shader.info.stage {
+            Stage::Fragment => case.pixels(rng),
+            Stage::TessEval => case.evaluations(rng, VERTICES.min(lanes)),
+            _ => case.vertices(rng, VERTICES.min(lanes)),
+        }
+        case
+    }
+
+    pub(super) fn without_inputs(shader: &Shader, lanes: usize, rng: &mut Rng, fill: Fill) -> Case {
         let mut shader = shader.clone();
         lower_io(&mut shader);
         let mut buffers = BTreeMap::new();
@@ -121,22 +149,20 @@ impl Case {
             buffers.entry(point).or_insert_with(|| fill_bytes(rng, size.next_multiple_of(16) as usize, fill));
         }
         let push = fill_bytes(rng, PUSH_BYTES, fill);
-        let mut case = Case {
+        Case {
             shader,
+            second: None,
             inputs: Vec::new(),
             buffers,
             push,
             vertices: BTreeMap::new(),
+            patches: BTreeMap::new(),
+            patch_vertices: GraphicsOptions::default().patch_vertices,
             primitives: Default::default(),
             base_vertex: rng.below(9) as u32,
             first_instance: rng.below(5) as u32,
             lanes,
-        };
-        match case.shader.info.stage {
-            Stage::Fragment => case.pixels(rng),
-            _ => case.vertices(rng),
         }
-        case
     }
 
     /// Slots that the shader loads.
@@ -158,23 +184,6 @@ impl Case {
         slots
     }
 
-    /// Components of outputs that the shader stores anywhere, and the bits of them that count.
-    fn stored(&self) -> Vec<(InterfaceSlot, usize, u32)> {
-        let func = self.shader.entry();
-        let mut all = Vec::new();
-        for inst in func.walk().filter(|inst| func.op(*inst) == Op::StoreSlot) {
-            let Payload::Slot(access) = func.payload(inst) else { continue };
-            let ty = func.ty(func.args(inst)[0]);
-            let (lanes, mask) = (usize::from(ty.lanes), ty.base.mask() as u32);
-            for slot in access.slot..access.slot.saturating_add(access.count) {
-                let key = InterfaceSlot { slot: slot.into(), vertex: 0, patch: false, index: access.index };
-                let first = usize::from(access.component);
-                all.extend((first..(first + lanes).min(4)).map(|component| (key, component, mask)));
-            }
-        }
-        all
-    }
-
     /// Whether invocations exchange values beyond their quads: then it matters which helpers run.
     fn has_subgroups(&self) -> bool {
         let func = self.shader.entry();
@@ -186,13 +195,70 @@ impl Case {
         })
     }
 
-    fn vertices(&mut self, rng: &mut Rng) {
+    /// Points of patches that are evaluated.
+    pub(super) fn evaluations(&mut self, rng: &mut Rng, count: usize) {
+        for inst in self.shader.entry().walk() {
+            let Payload::Slot(access) = self.shader.entry().payload(inst) else { continue };
+            if access.dir != SlotDir::Input {
+                continue;
+            }
+            let each = if access.patch { 1 } else { self.patch_vertices };
+            for slot in access.slot..access.slot.saturating_add(access.count) {
+                self.patches.entry((slot, access.patch)).or_insert_with(|| {
+                    let words = |rng: &mut Rng| std::array::from_fn(|_| attribute(rng));
+                    let vertices = |rng: &mut Rng| (0..each).map(|_| words(rng)).collect();
+                    (0..PATCHES).map(|_| vertices(rng)).collect()
+                });
+            }
+        }
+        for _ in 0..count {
+            let patch = rng.below(PATCHES);
+            let mut input = InvocationInput::default();
+            for (&(slot, patch_slot), patches) in &self.patches {
+                for (vertex, words) in (0..).zip(&patches[patch]) {
+                    let key = InterfaceSlot { slot: slot.into(), vertex, patch: patch_slot, index: 0 };
+                    input.slots.insert(key, words.map(Some));
+                }
+            }
+            let u = rng.below(9) as f32 / 8.0;
+            let v = rng.below(9) as f32 / 8.0;
+            let triangles = matches!(self.shader.info.input_primitive, None | Some(Primitive::Triangles));
+            let w = if triangles { 1.0 - u - v } else { 0.0 };
+            for (value, words) in [
+                (SystemValue::TessCoord, [u.to_bits(), v.to_bits(), w.to_bits(), 0]),
+                (SystemValue::PrimitiveId, [FIRST_PATCH + patch as u32, 0, 0, 0]),
+                (SystemValue::PatchVertices, [self.patch_vertices, 0, 0, 0]),
+                (SystemValue::ViewIndex, [2, 0, 0, 0]),
+            ] {
+                input.system_values.insert(value, words);
+            }
+            self.inputs.push(input);
+        }
+    }
+
+    /// The memory with patches, as evaluation shaders read it.
+    pub(super) fn patch_memory(&self, slots: &MemorySlots) -> Vec<u8> {
+        let stride = slots.patch_bytes(self.patch_vertices);
+        let mut words = vec![0xdead_0000u32; stride as usize / 4 * PATCHES];
+        for (&(slot, patch_slot), patches) in &self.patches {
+            let Some(at) = slots.offset(slot, patch_slot) else { continue };
+            for (patch, vertices) in (0..).zip(patches) {
+                for (vertex, own) in (0..).zip(vertices) {
+                    let begin = if patch_slot { self.patch_vertices } else { vertex } * slots.vertex_bytes();
+                    let first = (patch * stride + begin + at) as usize / 4;
+                    words[first..first + 4].copy_from_slice(own);
+                }
+            }
+        }
+        bytes(&words)
+    }
+
+    pub(super) fn vertices(&mut self, rng: &mut Rng, count: usize) {
         for slot in self.loaded() {
-            let words =
-                (0..ELEMENTS * 4).map(|_| if rng.below(4) == 0 { rng.below(7) as u32 } else { float(rng) });
+            let words = (0..ELEMENTS * 4).map(|_| attribute(rng));
             self.vertices.insert(u32::from(slot - FIRST_LOCATION_SLOT.min(slot)), words.collect());
         }
-        for _ in 0..VERTICES.min(self.lanes) {
+        for _ in 0..count {
             let (vertex, instance) = (rng.below(16) as u32, rng.below(4) as u32);
             let mut input = InvocationInput::default();
             let index = vertex + self.base_vertex;
@@ -285,7 +351,12 @@ impl Case {
         Ok((outputs, buffers))
     }
 
-    fn memory(&self, options: &Options) -> SimMemory {
+    pub(super) fn memory(
+        &self,
+        options: &Options,
+        interface: &Interface,
+        others: &[(usize, [u32; 4])],
+    ) -> SimMemory {
         let generation = options.gpu.generation();
         let high = u64::from(options.address_high) << 32;
         let mut memory = SimMemory::default();
@@ -293,10 +364,15 @@ impl Case {
         for (number, (point, content)) in self.buffers.iter().enumerate() {
             let base = BUFFERS + number as u64 * BUFFER_STRIDE;
             let table = tables.entry(point.set).or_insert_with(|| vec![0; TABLE_STRIDE as usize / 4]);
-            let at =
-                descriptor_offset(&self.shader, point.set, point.binding).unwrap_or(u32::MAX) as usize / 4;
-            if let Some(place) = table.get_mut(at..at.saturating_add(4)) {
-                place.copy_from_slice(&super::descriptor(base, content.len(), generation));
+            for shader in [Some(&self.shader), self.second.as_ref()].into_iter().flatten() {
+                let own = |data: &ResourceData| data.set == point.set && data.binding == point.binding;
+                let Some(at) = descriptor_offset(shader, point.set, point.binding) else { continue };
+                let at = at as usize / 4;
+                if shader.resources.values().any(own)
+                    && let Some(place) = table.get_mut(at..at.saturating_add(4))
+                {
+                    place.copy_from_slice(&super::descriptor(base, content.len(), generation));
+                }
             }
             memory.map(base, content.clone()).expect("free");
         }
@@ -314,14 +390,22 @@ impl Case {
             memory.map(base, bytes(words)).expect("free");
         }
         memory.map(high | VERTEX_TABLE, bytes(&table)).expect("free");
+        let content = self.patch_memory(&interface.inputs);
+        // What a shader reads past the end of a patch is undefined.
+        let patches = [vec![0; PATCH_OFFSET as usize], content, vec![0; PAST_PATCHES]].concat();
         let mut rings = vec![0; 64];
+        rings[24..28].copy_from_slice(&super::descriptor(PATCH_MEMORY, patches.len(), generation));
         rings[28..32].copy_from_slice(&ring());
-        memory.map(RINGS, bytes(&rings)).expect("free");
+        for (number, words) in others {
+            rings[number * 4..number * 4 + 4].copy_from_slice(words);
+        }
+        memory.map(high | RINGS, bytes(&rings)).expect("free");
+        memory.map(PATCH_MEMORY, patches).expect("free");
         memory.map(RING, vec![0xcd; RING_BYTES]).expect("free");
         memory
     }
 
-    fn word(&self, argument: Argument) -> Option<u32> {
+    pub(super) fn word(&self, argument: Argument) -> Option<u32> {
         Some(match argument {
             Argument::DescriptorSet(set) => (TABLES + u64::from(set) * TABLE_STRIDE) as u32,
             Argument::PushConstant(word) => {
@@ -334,6 +418,8 @@ impl Case {
             Argument::FirstInstance => self.first_instance,
             Argument::DrawIndex => 1,
             Argument::ViewIndex => 2,
+            Argument::Rings => RINGS as u32,
+            Argument::OffchipOffset => PATCH_OFFSET,
             Argument::GroupInfo => (VERTICES as u32) << 12 | 7 << 22,
             Argument::MergedWaveInfo => VERTICES as u32 | 7 << 8 | 1 << 28,
             Argument::AttributeRing => RING_PART as u32 | 0x8000,
@@ -342,7 +428,7 @@ impl Case {
         })
     }
 
-    fn threads(&self, argument: Argument) -> Option<Vec<Vec<u32>>> {
+    pub(super) fn threads(&self, argument: Argument) -> Option<Vec<Vec<u32>>> {
         let each =
             |word: &dyn Fn(&InvocationInput) -> u32| vec![self.inputs.iter().map(word).collect::<Vec<u32>>()];
         let value = |input: &InvocationInput, value: SystemValue, lane: usize| {
@@ -352,6 +438,12 @@ impl Case {
             Argument::VertexId => each(&|input| value(input, SystemValue::VertexIndex, 0) - self.base_vertex),
             Argument::InstanceId => {
                 each(&|input| value(input, SystemValue::InstanceIndex, 0) - self.first_instance)
+            }
+            Argument::TessU => each(&|input| value(input, SystemValue::TessCoord, 0)),
+            Argument::TessV => each(&|input| value(input, SystemValue::TessCoord, 1)),
+            Argument::PatchId => each(&|input| value(input, SystemValue::PrimitiveId, 0)),
+            Argument::RelativePatch => {
+                each(&|input| value(input, SystemValue::PrimitiveId, 0).wrapping_sub(FIRST_PATCH))
             }
             Argument::Connectivity => vec![(0..7).map(|number| number * 0x0040_0401).collect()],
             Argument::Pixel(pixel) => match pixel {
@@ -399,7 +491,8 @@ impl Case {
         bytes(&words)
     }
 
-    fn dispatch(&self, compiled: &Compiled, gpu: &Gpu, seed: u64) -> Dispatch {
+    fn dispatch(&self, compiled: &Compiled, options: &Options, seed: u64) -> Dispatch {
+        let (gpu, options_high) = (&options.gpu, options.address_high);
         let interface = &compiled.args.interface;
         let content = self.parameters(&interface.attributes);
         let pixels = interface.hardware == Some(HardwareStage::Ps);
@@ -432,7 +525,7 @@ impl Case {
             } else if location.argument == Argument::RingOffsets {
                 // Later GPUs have scratch without a descriptor, and descriptors of rings in memory.
                 let words = match gpu.generation() >= Gfx::Gfx11 {
-                    true => [RINGS as u32, (RINGS >> 32) as u32, 0, 0],
+                    true => [RINGS as u32, options_high, 0, 0],
                     false => super::scratch_descriptor(gpu),
                 };
                 dispatch.scalars.extend((reg.0..).zip(words).take(location.dwords.into()));
@@ -443,7 +536,7 @@ impl Case {
 }
 
 /// A descriptor of elements that an index chooses.
-fn elements(base: u64, count: u32, stride: u32, generation: Gfx) -> [u32; 4] {
+pub(super) fn elements(base: u64, count: u32, stride: u32, generation: Gfx) -> [u32; 4] {
     let mut words = super::descriptor(base, 0, generation);
     words[1] |= stride << 16;
     words[2] = if generation == Gfx::Gfx8 { count * stride } else { count };
@@ -455,7 +548,7 @@ fn elements(base: u64, count: u32, stride: u32, generation: Gfx) -> [u32; 4] {
 }
 
 /// The descriptor of the attribute ring, whose stride the shader adds.
-fn ring() -> [u32; 4] {
+pub(super) fn ring() -> [u32; 4] {
     let swizzle = 3 << 30;
     let [base, rest] = [RING as u32, (RING >> 32) as u32 | swizzle];
     [base, rest, RING_BYTES as u32, 2 << 21 | 20 << 12 | 2 << 28 | 4 | 5 << 3 | 6 << 6 | 7 << 9]
@@ -491,6 +584,32 @@ pub fn build(shader: &Shader, options: &Options) -> Result<Compiled, Problem> {
     }
 }
 
+/// Components of outputs that a shader stores anywhere, and the bits of them that count. Of vertices of a patch it is those of the first one.
+pub(super) fn stored_by(shader: &Shader) -> Vec<(InterfaceSlot, usize, u32)> {
+    let func = shader.entry();
+    let mut all = Vec::new();
+    for inst in func.walk().filter(|inst| func.op(*inst) == Op::StoreSlot) {
+        let Payload::Slot(access) = func.payload(inst) else { continue };
+        let ty = func.ty(func.args(inst)[0]);
+        let (lanes, mask) = (usize::from(ty.lanes), ty.base.mask() as u32);
+        for slot in access.slot..access.slot.saturating_add(access.count) {
+            let key =
+                InterfaceSlot { slot: slot.into(), vertex: 0, patch: access.patch, index: access.index };
+            let first = usize::from(access.component);
+            all.extend((first..(first + lanes).min(4)).map(|component| (key, component, mask)));
+        }
+    }
+    all
+}
+
+/// Whether a component that is stored somewhere is undefined.
+pub(super) fn has_undefined(
+    stored: &[(InterfaceSlot, usize, u32)],
+    slots: &BTreeMap<InterfaceSlot, [Option<u32>; 4]>,
+) -> bool {
+    stored.iter().any(|(key, component, _)| slots.get(key).is_none_or(|words| words[*component].is_none()))
+}
+
 /// What the interpreter makes of a shader with some inputs, in waves of one size.
 pub struct Expectation {
     case: Case,
@@ -521,15 +640,11 @@ pub fn judge(
     let Expectation { case, outputs, buffers, inexact } = expected;
     let gpu = &options.gpu;
     let program = Program::new(&compiled.code.words, CODE, *gpu);
-    let mut memory = case.memory(options);
-    let outcome = run(&program, &mut memory, &case.dispatch(compiled, gpu, seed), None);
+    let mut memory = case.memory(options, &compiled.args.interface, &[]);
+    let outcome = run(&program, &mut memory, &case.dispatch(compiled, options, seed), None);
     // What is undefined for the interpreter may be exported.
-    let stored = case.stored();
-    let undefined = outputs.iter().any(|output| {
-        stored
-            .iter()
-            .any(|(key, component, _)| output.slots.get(key).is_none_or(|words| words[*component].is_none()))
-    });
+    let stored = stored_by(&case.shader);
+    let undefined = outputs.iter().any(|output| has_undefined(&stored, &output.slots));
     let allowed = |kind: &FaultKind| undefined && matches!(kind, FaultKind::Stored(..));
     if let Some(fault) = outcome.faults.iter().find(|fault| !allowed(&fault.kind)) {
         let text = program.text(fault.at).unwrap_or_default();

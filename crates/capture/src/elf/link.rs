@@ -78,7 +78,40 @@ impl ElfSection<'_> {
     }
 }
 
+/// Why relocations are not resolved before the object is loaded.
+pub(super) enum ResolveError {
+    Link(LinkError),
+    /// The address of a symbol is needed.
+    Address(String),
+}
+
 impl CodeObject<'_> {
+    /// Fills in the bytes that depend on distances between sections, which have their addresses. Symbols keep their offsets.
+    pub(super) fn resolve(&mut self) -> Result<(), ResolveError> {
+        let offsets: Vec<u64> = self.symbols.iter().map(|symbol| symbol.value).collect();
+        for symbol in &mut self.symbols {
+            if let Some(section) = symbol.section.and_then(|at| self.sections.get(at)) {
+                symbol.value = symbol.value.wrapping_add(section.address);
+            }
+        }
+        for relocation in std::mem::take(&mut self.relocations) {
+            if !self.sections.get(relocation.section).is_some_and(ElfSection::is_loaded) {
+                continue;
+            }
+            let kind = relocation.kind.name().unwrap_or("");
+            if kind.contains("_ABS") || kind.contains("_GOT") {
+                let symbol = self.symbols.get(relocation.symbol);
+                return Err(ResolveError::Address(symbol.map_or_else(String::new, |s| s.name.to_string())));
+            }
+            let mut table = OffsetTable { address: 0, symbols: Vec::new() };
+            self.apply(&relocation, 0, &mut table).map_err(ResolveError::Link)?;
+        }
+        for (symbol, offset) in self.symbols.iter_mut().zip(offsets) {
+            symbol.value = offset;
+        }
+        Ok(())
+    }
+
     /// Whether its loaded sections have addresses.
     pub fn is_linked(&self) -> bool {
         self.sections.iter().any(|section| section.is_loaded() && section.address != 0)

@@ -11,6 +11,7 @@ mod load;
 pub mod metadata;
 mod note;
 mod read;
+mod shared;
 mod write;
 
 pub use lines::{SectionLines, SourceLine, SourceLines};
@@ -20,6 +21,7 @@ pub use load::{
     StartRegisters,
 };
 pub use read::{processor, read};
+pub use shared::{SharedObjectError, write_shared};
 pub use write::write;
 
 use std::borrow::Cow;

@@ -205,7 +205,7 @@ fn symbol_entry(symbol: &ElfSymbol, section: Option<SectionIndex>, name: u32) ->
 }
 
 /// Type and flags of a section; `None` for those that are not copied.
-fn section_type(kind: ElfSectionKind) -> Option<(elf::SectionType, u64)> {
+pub(super) fn section_type(kind: ElfSectionKind) -> Option<(elf::SectionType, u64)> {
     Some(match kind {
         ElfSectionKind::Code => (elf::SHT_PROGBITS, elf::SHF_ALLOC.0 | elf::SHF_EXECINSTR.0),
         ElfSectionKind::ReadOnly => (elf::SHT_PROGBITS, elf::SHF_ALLOC.0),

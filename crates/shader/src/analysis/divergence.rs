@@ -194,6 +194,8 @@ impl Walk<'_> {
         let operands = || func.args(inst).iter().any(|&arg| self.divergence.values[arg]);
         match (func.op(inst), func.payload(inst)) {
             (Op::SysVal, Payload::SysVal(value)) => !self.is_uniform(value),
+            (Op::AmdRegister, Payload::Register(registers)) => registers.vector,
+            (Op::AmdLaneBelow | Op::AmdMaskedCount, _) => true,
             (Op::Load, Payload::Mem(mem)) => {
                 let changes = mem.access.has(Access::VOLATILE)
                     || mem.space == Space::Scratch

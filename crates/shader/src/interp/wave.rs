@@ -232,6 +232,18 @@ impl<'s> Wave<'s> {
             Op::StoreSlot => self.store_slot(cx, inst)?,
             Op::Barycentric => self.barycentric(inst)?,
             Op::LoadInterpolated => self.load_interpolated(cx, inst)?,
+            Op::AmdRegister
+            | Op::AmdDescriptor
+            | Op::AmdLoadScalar
+            | Op::AmdLoadBuffer
+            | Op::AmdStoreBuffer
+            | Op::AmdExport
+            | Op::AmdSendMessage
+            | Op::AmdLaneBelow
+            | Op::AmdMaskedCount
+            | Op::AmdPermuteLane16
+            | Op::AmdDot4
+            | Op::AmdPackHalf => return Err(RunError::Unsupported(op)),
             _ => self.subgroup(cx, inst)?,
         }
         Ok(false)

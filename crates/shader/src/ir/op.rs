@@ -441,6 +441,34 @@ ops! {
     /// Ends a primitive of a geometry shader. [`super::Payload::Stream`].
     EndPrimitive "end_primitive" - = [] SYN;
 
+    /// What registers of an AMD GPU hold when the program starts, as many words as the result has: [`super::Payload::Register`]. The
+    /// interpreter does not run this and the other operations of this group, which stand for instructions of these GPUs.
+    AmdRegister "amd_register" FREE = [] PUR;
+    /// The descriptor that words are: eight of an image, four of a buffer or sampler.
+    AmdDescriptor "amd_descriptor" FREE = [FREE] PUR;
+    /// Loads words from memory that does not change: address, offset in bytes.
+    AmdLoadScalar "amd_load_scalar" FREE = [PAIR, S32] PUR;
+    /// Loads words from a buffer: descriptor, offset of the invocation, offset of the subgroup, number of the element;
+    /// [`super::Payload::Buffer`].
+    AmdLoadBuffer "amd_load_buffer" FREE = [FREE, S32, S32, S32] RD;
+    /// Stores words: value, then as [`Op::AmdLoadBuffer`].
+    AmdStoreBuffer "amd_store_buffer" - = [FREE, FREE, S32, S32, S32] WR;
+    /// Exports four words: [`super::Payload::Export`].
+    AmdExport "amd_export" - = [QUAD] RW;
+    /// Sends a message with a word: [`super::Payload::Number`].
+    AmdSendMessage "amd_send_message" - = [S32] SYN;
+    /// Whether the number of the invocation in its subgroup is less than seven bits of the operand, from the bit
+    /// [`super::Payload::Number`] on.
+    AmdLaneBelow "amd_lane_below" BOOL = [S32] PUR;
+    /// A sum, and how many bits of a mask belong to earlier invocations of the subgroup: mask, sum.
+    AmdMaskedCount "amd_masked_count" S32 = [PAIR, S32] PUR;
+    /// In each 16 lanes, the value of the lane that four bits of two words choose: value, words for the lower and upper eight lanes.
+    AmdPermuteLane16 "amd_permute_lane16" S32 = [S32, S32, S32] CNV;
+    /// The sum of the third operand and the products of the four bytes of the first two.
+    AmdDot4 "amd_dot4" S32 = [S32, S32, S32] PUR;
+    /// Two floats as floats of 16 bits, rounded toward zero, the first in the lower half.
+    AmdPackHalf "amd_pack_half" S32 = [S32, S32] PUR;
+
     /// Executes its region, which ends with breaks. The results are the operands of the break. [`super::Payload::Body`].
     Block "block" - = [] FLW;
     /// Executes its first region where the operand is true, else the second. [`super::Payload::Arms`].

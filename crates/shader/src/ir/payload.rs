@@ -380,6 +380,39 @@ pub struct SlotAccess {
     pub index: u8,
 }
 
+/// Registers of an AMD GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct AmdRegisters {
+    /// Vector registers, or scalar ones.
+    pub vector: bool,
+    /// The first of them.
+    pub first: u16,
+}
+
+/// An export of an AMD GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct AmdExport {
+    /// The code of the target.
+    pub target: u8,
+    /// The components that are exported, a bit each.
+    pub enabled: u8,
+    /// The first two words have two components each.
+    pub compressed: bool,
+    /// The last export of its sort.
+    pub done: bool,
+    /// The lanes that take part are the pixels that are written.
+    pub valid: bool,
+}
+
+/// An access to a buffer by the instructions of an AMD GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct AmdBuffer {
+    /// What is added to the offsets, in bytes.
+    pub offset: u32,
+    /// How memory is accessed.
+    pub access: Access,
+}
+
 named! {
     /// A neighbour in the quad.
     pub enum QuadDir {
@@ -431,6 +464,14 @@ pub enum Payload {
     Scope(Scope),
     /// A vertex stream.
     Stream(u8),
+    /// Registers that hold something when the program starts.
+    Register(AmdRegisters),
+    /// An export.
+    Export(AmdExport),
+    /// An access to a buffer.
+    Buffer(AmdBuffer),
+    /// A number: a message, or a bit.
+    Number(u8),
     /// The region of a `block` or `loop`.
     Body(Region),
     /// The regions of an `if`.
@@ -480,6 +521,14 @@ pub enum PayloadForm {
     Scope,
     /// [`Payload::Stream`].
     Stream,
+    /// [`Payload::Register`].
+    Register,
+    /// [`Payload::Export`].
+    Export,
+    /// [`Payload::Buffer`].
+    Buffer,
+    /// [`Payload::Number`].
+    Number,
     /// [`Payload::Body`].
     Body,
     /// [`Payload::Arms`].
@@ -519,6 +568,10 @@ impl PayloadForm {
             Op::Reduce | Op::InclusiveScan | Op::ExclusiveScan => PayloadForm::Reduce,
             Op::Clock => PayloadForm::Scope,
             Op::EmitVertex | Op::EndPrimitive => PayloadForm::Stream,
+            Op::AmdRegister => PayloadForm::Register,
+            Op::AmdExport => PayloadForm::Export,
+            Op::AmdLoadBuffer | Op::AmdStoreBuffer => PayloadForm::Buffer,
+            Op::AmdSendMessage | Op::AmdLaneBelow => PayloadForm::Number,
             Op::Block | Op::Loop => PayloadForm::Body,
             Op::If => PayloadForm::Arms,
             Op::Break | Op::Continue => PayloadForm::Target,
@@ -548,6 +601,10 @@ impl PayloadForm {
             Payload::Reduce(..) => PayloadForm::Reduce,
             Payload::Scope(_) => PayloadForm::Scope,
             Payload::Stream(_) => PayloadForm::Stream,
+            Payload::Register(_) => PayloadForm::Register,
+            Payload::Export(_) => PayloadForm::Export,
+            Payload::Buffer(_) => PayloadForm::Buffer,
+            Payload::Number(_) => PayloadForm::Number,
             Payload::Body(_) => PayloadForm::Body,
             Payload::Arms(..) => PayloadForm::Arms,
             Payload::Target(_) => PayloadForm::Target,

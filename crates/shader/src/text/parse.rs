@@ -2,11 +2,11 @@
 
 use super::lexer::{Lexer, Token};
 use crate::ir::{
-    Access, AtomicOp, BarrierInfo, Builtin, Dim, FloatMode, Func, Function, ImageAccess, ImageFlags, Inst,
-    InterpAt, Loc, MAX_DEPTH, MemAccess, MemoryKinds, Modes, Op, Order, Payload, PayloadForm, Primitive,
-    QuadDir, Region, Resource, ResourceClass, ResourceData, Round, Scope, Shader, SlotAccess, SlotDir,
-    SourceLoc, Space, Spacing, Stage, Storage, SystemValue, Type, TypeId, TypeNode, Value, Var, VarData,
-    VarFlags,
+    Access, AmdBuffer, AmdExport, AmdRegisters, AtomicOp, BarrierInfo, Builtin, Dim, FloatMode, Func,
+    Function, ImageAccess, ImageFlags, Inst, InterpAt, Loc, MAX_DEPTH, MemAccess, MemoryKinds, Modes, Op,
+    Order, Payload, PayloadForm, Primitive, QuadDir, Region, Resource, ResourceClass, ResourceData, Round,
+    Scope, Shader, SlotAccess, SlotDir, SourceLoc, Space, Spacing, Stage, Storage, SystemValue, Type, TypeId,
+    TypeNode, Value, Var, VarData, VarFlags,
 };
 use std::collections::HashMap;
 use unwedge_base::entity::Entity;
@@ -556,6 +556,19 @@ impl Parser<'_> {
             }
             PayloadForm::Scope => Payload::Scope(self.named("a scope", Scope::from_name)?),
             PayloadForm::Stream => Payload::Stream(self.int()?),
+            PayloadForm::Register => {
+                let vector = self.eat_word("vector")?;
+                if !vector {
+                    self.expect_word("scalar")?;
+                }
+                Payload::Register(AmdRegisters { vector, first: self.int()? })
+            }
+            PayloadForm::Export => Payload::Export(self.export()?),
+            PayloadForm::Buffer => {
+                self.expect_word("offset")?;
+                Payload::Buffer(AmdBuffer { offset: self.int()?, access: self.access()? })
+            }
+            PayloadForm::Number => Payload::Number(self.int()?),
             PayloadForm::Body => {
                 *label = Some(self.label()?);
                 Payload::Body(func.add_region())
@@ -617,6 +630,16 @@ impl Parser<'_> {
             image.format = self.int()?;
         }
         Ok(image)
+    }
+
+    fn export(&mut self) -> Result<AmdExport> {
+        self.expect_word("target")?;
+        let target = self.int()?;
+        self.expect_word("enabled")?;
+        let enabled = self.int()?;
+        let compressed = self.eat_word("compressed")?;
+        let done = self.eat_word("done")?;
+        Ok(AmdExport { target, enabled, compressed, done, valid: self.eat_word("valid")? })
     }
 
     fn barrier(&mut self) -> Result<BarrierInfo> {

@@ -350,6 +350,22 @@ impl<'a> FunctionPrinter<'a> {
             Payload::Reduce(op, cluster) => write!(out, "{} {cluster}", op.name())?,
             Payload::Scope(scope) => out.push_str(scope.name()),
             Payload::Stream(stream) => write!(out, "{stream}")?,
+            Payload::Register(registers) => {
+                write!(out, "{} {}", if registers.vector { "vector" } else { "scalar" }, registers.first)?;
+            }
+            Payload::Export(export) => {
+                write!(out, "target {} enabled {}", export.target, export.enabled)?;
+                let flags =
+                    [(export.compressed, " compressed"), (export.done, " done"), (export.valid, " valid")];
+                for (_, name) in flags.into_iter().filter(|(flag, _)| *flag) {
+                    out.push_str(name);
+                }
+            }
+            Payload::Buffer(buffer) => {
+                write!(out, "offset {}", buffer.offset)?;
+                access(out, buffer.access)?;
+            }
+            Payload::Number(number) => write!(out, "{number}")?,
             Payload::Body(_) | Payload::Arms(..) => write!(out, "L{label}")?,
             Payload::Target(target) => write!(out, "L{}", self.labels[target])?,
             Payload::Callee(func) => write!(out, "{func}")?,

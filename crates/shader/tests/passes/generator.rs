@@ -76,7 +76,7 @@ fn broken_texts_are_refused_or_valid() {
 }
 
 /// What random shaders do not have: what has no defined result, what other stages have, and images but for loads, stores and sizes.
-const ABSENT: [Op; 19] = [
+const ABSENT: [Op; 31] = [
     Op::Undef,
     Op::InterpVar,
     Op::BufferSize,
@@ -96,6 +96,18 @@ const ABSENT: [Op; 19] = [
     Op::EmitVertex,
     Op::EndPrimitive,
     Op::Unreachable,
+    Op::AmdRegister,
+    Op::AmdDescriptor,
+    Op::AmdLoadScalar,
+    Op::AmdLoadBuffer,
+    Op::AmdStoreBuffer,
+    Op::AmdExport,
+    Op::AmdSendMessage,
+    Op::AmdLaneBelow,
+    Op::AmdMaskedCount,
+    Op::AmdPermuteLane16,
+    Op::AmdDot4,
+    Op::AmdPackHalf,
 ];
 
 #[test]

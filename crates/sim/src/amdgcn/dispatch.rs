@@ -28,6 +28,8 @@ pub struct Dispatch {
     pub vectors: Vec<(u8, Initial)>,
     /// Vector registers by the thread of the workgroup; zero past the end. A pipeline gives vertices and pixels so.
     pub threads_hold: Vec<(u8, Vec<u32>)>,
+    /// Scalar registers by the wave of the workgroup; those of later waves have what [`Dispatch::scalars`] says. A pipeline gives the parts of merged stages so.
+    pub waves_hold: Vec<(u16, Vec<u32>)>,
     /// The threads that run, if not all of the workgroup: lanes of pixels that nothing covers do not. Of each wave the same.
     pub exec: Option<u64>,
     /// Scalar registers that hold the workgroup's place.
@@ -62,6 +64,7 @@ impl Default for Dispatch {
             scalars: Vec::new(),
             vectors: Vec::new(),
             threads_hold: Vec::new(),
+            waves_hold: Vec::new(),
             exec: None,
             group_id: [None; 3],
             group_id_in_ttmp: false,

@@ -95,6 +95,11 @@ impl<'m> Workgroup<'m> {
         for (reg, value) in &dispatch.scalars {
             wave.set(Reg(*reg), *value);
         }
+        for (reg, held) in &dispatch.waves_hold {
+            if let Some(value) = held.get(number as usize) {
+                wave.set(Reg(*reg), *value);
+            }
+        }
         for (reg, value) in dispatch.group_id.iter().zip(id).filter_map(|(reg, value)| Some(((*reg)?, value)))
         {
             wave.set(Reg(reg), value);

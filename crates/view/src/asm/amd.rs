@@ -133,6 +133,8 @@ pub enum Emit {
     Hex,
     /// A code object for a loader, unless the source names another.
     Object(Loader),
+    /// The same as a shared object, which the loader maps.
+    Shared(Loader),
 }
 
 /// Assembles a source.
@@ -162,12 +164,17 @@ pub fn assemble(text: &str, gpu: &Gpu, emit: Emit) -> Result<Vec<u8>, AsmError> 
             }
             Ok(lines)
         }
-        Emit::Object(loader) => object(&made, loader, gpu),
+        Emit::Object(loader) => {
+            elf::write(&object(&made, loader, gpu)).map_err(|e| AsmError::Object(Box::new(e)))
+        }
+        Emit::Shared(loader) => {
+            elf::write_shared(&object(&made, loader, gpu)).map_err(|e| AsmError::Object(Box::new(e)))
+        }
     }
 }
 
 /// The code object of an assembly.
-fn object(made: &Assembly, loader: Loader, gpu: &Gpu) -> Result<Vec<u8>, AsmError> {
+fn object<'a>(made: &'a Assembly, loader: Loader, gpu: &Gpu) -> CodeObject<'a> {
     // What the source says comes before what is asked for.
     let target = made.target.as_ref();
     let loader = match (made.version, target.map(|target| &*target.system)) {
@@ -211,7 +218,7 @@ fn object(made: &Assembly, loader: Loader, gpu: &Gpu) -> Result<Vec<u8>, AsmErro
             addend: relocation.addend,
         })
     });
-    let object = CodeObject {
+    CodeObject {
         loader,
         flags: loader.flags(gpu.name(), target.and_then(|t| t.xnack), target.and_then(|t| t.sramecc)),
         sections: sections.collect(),
@@ -219,8 +226,7 @@ fn object(made: &Assembly, loader: Loader, gpu: &Gpu) -> Result<Vec<u8>, AsmErro
         relocations: relocations.collect(),
         pointers: Vec::new(),
         diagnostics: Vec::new(),
-    };
-    elf::write(&object).map_err(|e| AsmError::Object(Box::new(e)))
+    }
 }
 
 /// The functions of a code object, and the descriptors of its kernels.

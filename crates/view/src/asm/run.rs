@@ -3,7 +3,7 @@
 use crate::json::{Heading, Hex};
 use crate::plural::counted;
 use serde::Serialize;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::io::{self, Write};
 use unwedge_sim::amdgcn::{MessageKind, Outcome, Program, SimFault, Trace, WaveMessage};
 
@@ -57,14 +57,26 @@ struct Exported {
     values: [Option<Vec<Hex>>; 4],
 }
 
-#[derive(Serialize)]
+/// What went wrong, and where.
+#[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-struct FaultLine {
+pub(crate) struct FaultLine {
     workgroup: u32,
     wave: u32,
     offset: Hex,
     instruction: Option<String>,
     what: String,
+}
+
+impl fmt::Display for FaultLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let FaultLine { workgroup, wave, offset, what, .. } = self;
+        writeln!(f, "workgroup {workgroup}, wave {wave}, at {offset}: {what}")?;
+        match &self.instruction {
+            Some(instruction) => writeln!(f, "    {instruction}"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Memory to be shown after a run.
@@ -85,7 +97,7 @@ impl MemoryDump {
     }
 }
 
-fn fault_line(program: &Program, fault: &SimFault) -> FaultLine {
+pub(crate) fn fault_line(program: &Program, fault: &SimFault) -> FaultLine {
     FaultLine {
         workgroup: fault.workgroup,
         wave: fault.wave,
@@ -223,11 +235,7 @@ pub fn text(
         }
     }
     for fault in &report.faults {
-        let FaultLine { workgroup, wave, offset, what, .. } = fault;
-        let _ = writeln!(text, "workgroup {workgroup}, wave {wave}, at {offset}: {what}");
-        if let Some(instruction) = &fault.instruction {
-            let _ = writeln!(text, "    {instruction}");
-        }
+        let _ = write!(text, "{fault}");
     }
     for dumped in memory {
         for (line, words) in dumped.words.chunks(8).enumerate() {

@@ -4,7 +4,7 @@
 
 mod execution;
 pub(crate) mod optimization;
-mod request;
+pub(crate) mod request;
 pub(crate) mod run;
 pub(crate) mod validity;
 

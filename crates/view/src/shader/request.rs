@@ -37,7 +37,7 @@ fn descriptor(text: &str) -> Result<BindingPoint, String> {
 }
 
 /// A descriptor as options spell it.
-pub(super) fn descriptor_name(point: BindingPoint) -> String {
+pub(crate) fn descriptor_name(point: BindingPoint) -> String {
     let index = if point.index == 0 { String::new() } else { format!(".{}", point.index) };
     format!("{}.{}{index}", point.set, point.binding)
 }

@@ -17,7 +17,7 @@ const LINE: usize = 8;
 /// A buffer to be shown after the run.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(super) struct BufferDump {
+pub(crate) struct BufferDump {
     set: u32,
     binding: u32,
     index: u32,
@@ -33,14 +33,14 @@ fn as_hex<S: serde::Serializer>(words: &[u32], s: S) -> Result<S::Ok, S::Error> 
 
 impl BufferDump {
     /// Of a buffer's bytes.
-    pub(super) fn of(point: BindingPoint, bytes: &[u8]) -> BufferDump {
+    pub(crate) fn of(point: BindingPoint, bytes: &[u8]) -> BufferDump {
         let word = |chunk: &[u8]| chunk.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte));
         let BindingPoint { set, binding, index } = point;
         BufferDump { set, binding, index, size: bytes.len(), words: bytes.chunks(4).map(word).collect() }
     }
 
     /// Lines of words; lines like the one before are left out, and the first of them is `*`.
-    fn text(&self, out: &mut dyn Write) -> io::Result<()> {
+    pub(crate) fn text(&self, out: &mut dyn Write) -> io::Result<()> {
         let point = BindingPoint { set: self.set, binding: self.binding, index: self.index };
         let size = counted(self.size as u64, "byte", "bytes");
         writeln!(out, "buffer {}, {size}", descriptor_name(point))?;

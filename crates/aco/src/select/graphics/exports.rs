@@ -11,7 +11,7 @@ use crate::ir::{Memory, NewInst, Operand, Payload, PhysReg, RegClass};
 use crate::stages::HardwareStage;
 use unwedge_isa::amdgcn::model::{Gfx, Mod};
 use unwedge_isa::amdgcn::{Opcode, Reg};
-use unwedge_shader::ir::{Access, Builtin, FIRST_LOCATION_SLOT, MemoryKinds};
+use unwedge_shader::ir::{Access, Builtin, FIRST_LOCATION_SLOT, MemoryKinds, Stage};
 
 /// Codes of targets.
 const MRTZ: u32 = 8;
@@ -21,7 +21,7 @@ const PARAMETER: u32 = 32;
 /// Distances to clip and cull planes that the hardware takes.
 const DISTANCES: usize = 8;
 /// The bits of 1.0.
-const ONE: u32 = 0x3f80_0000;
+pub(super) const ONE: u32 = 0x3f80_0000;
 /// Where the descriptor of the attribute ring is among those of the rings, in bytes.
 const ATTRIBUTE_RING: u32 = 7 * 16;
 /// Bits of the register with the place in the attribute ring, which counts in units of 512 bytes.
@@ -44,6 +44,11 @@ impl Export {
         let enabled = values.iter().enumerate();
         let enabled = enabled.fold(0, |all, (at, value)| all | i32::from(value.is_some()) << at);
         Export { target, values, enabled, compressed: false }
+    }
+
+    /// A position.
+    pub(super) fn position(values: SlotValues) -> Export {
+        Export::of(POSITION, values)
     }
 
     /// One component.
@@ -83,12 +88,40 @@ impl Selector<'_> {
         })
     }
 
-    /// The end of a stage: exports.
+    /// The end of a stage: exports, or stores for the next one.
     pub(in crate::select) fn export_outputs(&mut self) -> Selected<()> {
-        match self.interface.hardware {
-            Some(HardwareStage::Ps) => self.export_pixels(),
-            Some(HardwareStage::Vs | HardwareStage::Ngg) => self.export_vertex(),
-            _ => Ok(()),
+        use HardwareStage as H;
+        let stage = self.shader.info.stage;
+        match self.interface.hardware.filter(|_| !self.interface.explicit) {
+            Some(H::Ps) => return self.export_pixels(),
+            Some(H::Hs | H::LsHs) if stage == Stage::TessControl => return self.write_factors(),
+            Some(H::Ls | H::LsHs) => {
+                let vertex = self.local_vertex();
+                let slots = if self.passes_on() { &self.interface.passed } else { &self.interface.outputs };
+                self.store_vertex_local(&slots.clone(), vertex);
+            }
+            Some(_) if stage == Stage::Geometry => {}
+            Some(H::EsGs | H::Ngg) if self.passes_on() => {
+                let vertex = self.group_vertex();
+                self.store_vertex_local(&self.interface.passed.clone(), vertex);
+            }
+            Some(H::Es) => self.store_vertex_ring(&self.interface.outputs.clone()),
+            Some(H::Vs | H::Ngg) => return self.export_vertex(),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Whether another shader follows in the program.
+    fn passes_on(&self) -> bool {
+        self.part + 1 < self.part_count
+    }
+
+    /// The vertex in its workgroup before tessellation.
+    fn local_vertex(&mut self) -> Operand {
+        match self.find_argument(Argument::RelativeVertex) {
+            Some(vertex) => vertex,
+            None => self.group_vertex(),
         }
     }
 
@@ -100,7 +133,7 @@ impl Selector<'_> {
         self.output(builtin.slots().start, 0)
     }
 
-    fn export_vertex(&mut self) -> Selected<()> {
+    pub(super) fn export_vertex(&mut self) -> Selected<()> {
         if self.gfx >= Gfx::Gfx11 {
             self.store_parameters();
         }

@@ -1,8 +1,12 @@
 //! What only graphics stages have: inputs, interpolation, exports, quads, helpers. See [`crate::abi`] for what registers hold at the start.
 
+mod emitted;
 mod exports;
+mod geometry;
 mod pixel;
 mod primitive;
+mod slots;
+mod tessellation;
 mod vertex;
 
 use super::{Selected, Selector};
@@ -35,12 +39,42 @@ impl Selector<'_> {
         }
         Some(match (func.op(inst), func.payload(inst)) {
             (Op::LoadSlot, Payload::Slot(access))
+                if stage != Stage::TessControl && access.dir == SlotDir::Output && !self.stores(&access) =>
+            {
+                let lanes = u32::from(func.ty(func.result(inst)).lanes);
+                self.define_slot(inst, None, lanes);
+                Ok(())
+            }
+            (Op::LoadSlot, Payload::Slot(access))
+                if stage == Stage::Vertex && !self.interface.inputs.vertex.is_empty() =>
+            {
+                self.load_copied(inst, &access)
+            }
+            (Op::LoadSlot, Payload::Slot(access))
                 if stage == Stage::Vertex && access.dir == SlotDir::Input =>
             {
                 self.load_attribute(inst, &access)
             }
             (Op::LoadSlot, Payload::Slot(access)) if stage == Stage::Fragment => {
                 self.load_flat(inst, &access)
+            }
+            (Op::LoadSlot, Payload::Slot(access))
+                if matches!(stage, Stage::TessControl | Stage::TessEval) =>
+            {
+                self.load_patch(inst, &access)
+            }
+            (Op::LoadSlot, Payload::Slot(access)) if stage == Stage::Geometry => {
+                self.load_vertex(inst, &access)
+            }
+            (Op::StoreSlot, Payload::Slot(access)) if stage == Stage::TessControl => {
+                self.store_patch(inst, &access)
+            }
+            (Op::StoreSlot, Payload::Slot(access)) if stage == Stage::Geometry => {
+                self.store_emitted(inst, &access)
+            }
+            (Op::EmitVertex | Op::EndPrimitive, Payload::Stream(stream)) => {
+                self.geometry_message(stream, func.op(inst) == Op::EndPrimitive);
+                Ok(())
             }
             (Op::LoadInterpolated, Payload::Slot(access)) => self.load_interpolated(inst, &access),
             (Op::Barycentric, Payload::Bary(at, linear)) => self.barycentric(inst, at, linear),
@@ -69,6 +103,44 @@ impl Selector<'_> {
             Some(_) => Err(self.unsupported(inst, Some("past the end of an array"))),
             None => Err(self.unsupported(inst, Some("an index that is not a constant"))),
         }
+    }
+
+    /// Whether the shader stores a slot of an access anywhere.
+    fn stores(&self, access: &SlotAccess) -> bool {
+        let func = self.func;
+        let slots = access.slot..access.slot.saturating_add(access.count);
+        func.walk().any(|inst| match (func.op(inst), func.payload(inst)) {
+            (Op::StoreSlot, Payload::Slot(own)) => {
+                own.patch == access.patch
+                    && own.slot < slots.end
+                    && slots.start < own.slot.saturating_add(own.count)
+            }
+            _ => false,
+        })
+    }
+
+    /// How many words a load from a slot in memory has.
+    fn slot_words(&self, inst: Inst) -> Selected<u32> {
+        let ty = self.func.ty(self.func.result(inst));
+        match ty.base {
+            Base::B32 | Base::B16 | Base::B8 => Ok(ty.lanes.into()),
+            _ => Err(self.unsupported(inst, Some("of this width"))),
+        }
+    }
+
+    /// The result of a load from a slot; nobody stored it if there are no words.
+    fn define_slot(&mut self, inst: Inst, words: Option<Vec<Operand>>, count: u32) {
+        let words = words.unwrap_or_else(|| vec![Operand::undef(RegClass::V1); count as usize]);
+        self.define(self.func.result(inst), &words);
+    }
+
+    /// The components of a store to a slot in memory, from the first one on.
+    fn slot_values(&self, inst: Inst) -> Selected<Vec<Option<Operand>>> {
+        let value = self.func.args(inst)[0];
+        if !matches!(self.func.ty(value).base, Base::B32 | Base::B16 | Base::B8) {
+            return Err(self.unsupported(inst, Some("of this width")));
+        }
+        Ok(self.value(value).iter().map(|lane| Some(*lane).filter(|lane| !lane.is_undef())).collect())
     }
 
     /// Notes a store to an output: what is stored last is exported.

@@ -12,15 +12,15 @@ use unwedge_isa::amdgcn::Opcode;
 const ALLOCATE: u32 = 9;
 /// First bit and width of the numbers of vertices and primitives of a workgroup.
 const VERTICES: (u32, u32) = (12, 9);
-const PRIMITIVES: (u32, u32) = (22, 9);
+pub(super) const PRIMITIVES: (u32, u32) = (22, 9);
 /// Where the message has the number of primitives.
 const MESSAGE_PRIMITIVES: u32 = 12;
 /// The target of primitives.
-const PRIMITIVE: u32 = 20;
+pub(super) const PRIMITIVE: u32 = 20;
 
 impl Selector<'_> {
     /// Bits of a scalar register.
-    fn field(&mut self, argument: Argument, (first, width): (u32, u32)) -> Operand {
+    pub(super) fn field(&mut self, argument: Argument, (first, width): (u32, u32)) -> Operand {
         let word = self.given(argument);
         self.salu(Opcode::s_bfe_u32, RegClass::S1, &[word, Operand::c32(first | width << 16)])
     }
@@ -40,20 +40,40 @@ impl Selector<'_> {
         self.vector_add(first, lane)
     }
 
-    /// Asks for room, and exports primitives.
-    pub(in crate::select) fn start_primitives(&mut self) -> Selected<()> {
+    /// Whether it is the first wave of its workgroup, as one bit.
+    pub(super) fn is_first_wave(&mut self) -> Operand {
         let wave = self.field(Argument::MergedWaveInfo, MergedWaveInfo::WAVE);
-        let first = self.salu_compare(Opcode::s_cmp_eq_u32, &[wave, Operand::c32(0)]);
+        self.salu_compare(Opcode::s_cmp_eq_u32, &[wave, Operand::c32(0)])
+    }
+
+    /// Asks for room for vertices and primitives.
+    pub(super) fn allocate(&mut self, vertices: Operand, primitives: Operand) {
+        let shift = Operand::c32(MESSAGE_PRIMITIVES);
+        let primitives = self.salu(Opcode::s_lshl_b32, RegClass::S1, &[primitives, shift]);
+        let both = self.salu(Opcode::s_or_b32, RegClass::S1, &[vertices, primitives]);
+        self.message(ALLOCATE, both);
+    }
+
+    /// Sends a message with a word.
+    pub(super) fn message(&mut self, code: u32, word: Operand) {
+        let m0 = PhysReg::M0;
+        self.pseudo(Pseudo::ParallelCopy, &[Definition::reg(m0, RegClass::S1)], &[word]);
+        let operands = [Operand::c32(code), Operand::reg(m0, RegClass::S1)];
+        self.add(&NewInst::hw(Opcode::s_sendmsg, &[], &operands));
+    }
+
+    /// What a workgroup of primitive shaders begins with.
+    pub(in crate::select) fn start_group(&mut self, geometry: bool) -> Selected<()> {
+        if geometry { self.clear_counts() } else { self.start_primitives() }
+    }
+
+    /// Asks for room, and exports primitives.
+    fn start_primitives(&mut self) -> Selected<()> {
+        let first = self.is_first_wave();
         self.only_if(first, |selector| {
             let vertices = selector.field(Argument::GroupInfo, VERTICES);
             let primitives = selector.field(Argument::GroupInfo, PRIMITIVES);
-            let shift = Operand::c32(MESSAGE_PRIMITIVES);
-            let primitives = selector.salu(Opcode::s_lshl_b32, RegClass::S1, &[primitives, shift]);
-            let both = selector.salu(Opcode::s_or_b32, RegClass::S1, &[vertices, primitives]);
-            let m0 = PhysReg::M0;
-            selector.pseudo(Pseudo::ParallelCopy, &[Definition::reg(m0, RegClass::S1)], &[both]);
-            let operands = [Operand::c32(ALLOCATE), Operand::reg(m0, RegClass::S1)];
-            selector.add(&NewInst::hw(Opcode::s_sendmsg, &[], &operands));
+            selector.allocate(vertices, primitives);
         });
         let count = self.field(Argument::MergedWaveInfo, MergedWaveInfo::SECOND);
         let lanes = self.first_lanes(count);
@@ -64,9 +84,10 @@ impl Selector<'_> {
         })
     }
 
-    /// The lanes that have a vertex.
-    pub(in crate::select) fn vertex_lanes(&mut self) -> Operand {
-        let count = self.field(Argument::MergedWaveInfo, MergedWaveInfo::FIRST);
+    /// The lanes that run the shader that is selected.
+    pub(in crate::select) fn part_lanes(&mut self) -> Operand {
+        let bits = if self.part == 0 { MergedWaveInfo::FIRST } else { MergedWaveInfo::SECOND };
+        let count = self.field(Argument::MergedWaveInfo, bits);
         self.first_lanes(count)
     }
 }

@@ -1,6 +1,7 @@
 //! What the arguments of a shader mean: final NIR for AMD names them by number alone.
 
 use super::error::{Result, invalid};
+use crate::ir::AmdRegisters;
 
 /// What an argument is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +14,8 @@ pub enum Argument {
     LocalId(u8),
     /// All three components, ten bits each.
     LocalIdsPacked,
+    /// What registers hold, whatever that is.
+    Register(AmdRegisters),
     /// Anything else. A shader that reads it is refused.
     Other,
 }

@@ -2,8 +2,9 @@
 
 use super::error::{NirCause, Result, invalid, unsupported};
 use super::parse::{InstText, Operand};
+use super::texture::is_texture;
 use super::translate::Translator;
-use crate::ir::{Base, BaseSet, Builder, Op, Type, Value};
+use crate::ir::{Base, BaseSet, Builder, Op, Payload, Type, Value};
 
 /// NIR's names of operations that the IR has.
 const SAME: &[(&str, Op)] = &[
@@ -134,9 +135,11 @@ impl<'t> Translator<'_, 't> {
                 return Ok(builder.vec(&lanes));
             }
             "undefined" => return Ok(self.build().undef(ty)),
+            name if is_texture(name) => return self.texture(inst),
             _ => {}
         }
         let args = self.operands(inst)?;
+        let hardware = self.hardware;
         let mut builder = self.build();
         builder.exact = inst.exact;
         let name = inst.name;
@@ -153,6 +156,15 @@ impl<'t> Translator<'_, 't> {
         let is_vec = name.strip_prefix("vec").is_some_and(|lanes| lanes.parse() == Ok(args.len()));
         if is_vec && Type::new(Base::B32, args.len() as u32).is_some() {
             return Ok(builder.vec(&args));
+        }
+        match (name, args.as_slice()) {
+            ("udot_4x8_uadd", [_, _, _]) => {
+                return Ok(builder.value(Op::AmdDot4, Payload::None, &args, ty));
+            }
+            ("pack_half_2x16_rtz_split", [_, _]) if hardware => {
+                return Ok(builder.value(Op::AmdPackHalf, Payload::None, &args, ty));
+            }
+            _ => {}
         }
         // What follows makes constants of the types of operands.
         if args.iter().any(|arg| !BaseSet::BITS.has(builder.func.ty(*arg).base)) {
@@ -210,6 +222,19 @@ fn integer(b: &mut Builder<'_>, name: &str, args: &[Value], ty: Type) -> Option<
         }
         ("extract_u8" | "extract_i8" | "extract_u16" | "extract_i16", &[value, part]) => {
             let bits = if name.ends_with('8') { 8 } else { 16 };
+            let signed = name.starts_with("extract_i");
+            if let Some(part) = b.func.const_bits(part).filter(|_| base == Base::B32 && ty == Type::B32) {
+                let first = (part as u32).wrapping_mul(bits) & 31;
+                let op = match (signed, first + bits == 32) {
+                    (false, false) => Op::UBitfieldExtract,
+                    (true, false) => Op::IBitfieldExtract,
+                    (false, true) => Op::UShr,
+                    (true, true) => Op::IShr,
+                };
+                let (first, bits) = (b.u32(first), b.u32(bits));
+                let operands = [value, first, bits];
+                return Some(b.alu(op, &operands[..op.row().operands.len()]));
+            }
             let shift = part_shift(b, part, bits);
             let shifted = b.alu(Op::UShr, &[value, shift]);
             let unused = u64::from(base.bits().saturating_sub(bits));
@@ -332,6 +357,16 @@ fn float(b: &mut Builder<'_>, name: &str, args: &[Value], ty: Type) -> Option<Va
             let positive = b.alu(Op::FMax, &[a, zero]);
             b.alu(Op::FMin, &[positive, one])
         }
+        ("fsign", &[a]) => {
+            let one = float_bits(arg.base, 1.0)?;
+            let sign = 1 << (arg.base.bits() - 1);
+            let (zero, one, less) =
+                (b.splat_constant(arg, 0), b.splat_constant(arg, one), b.splat_constant(arg, one | sign));
+            let positive = b.alu(Op::FLt, &[zero, a]);
+            let raised = b.alu(Op::Select, &[positive, one, a]);
+            let not_negative = b.alu(Op::FGe, &[raised, zero]);
+            b.alu(Op::Select, &[not_negative, raised, less])
+        }
         ("ffract", &[a]) => {
             let floor = b.alu(Op::FFloor, &[a]);
             b.alu(Op::FSub, &[a, floor])
@@ -367,6 +402,14 @@ fn packing(b: &mut Builder<'_>, name: &str, args: &[Value], ty: Type) -> Option<
             let (low, high) = (b.extract(low, 0), b.extract(high, 0));
             let both = b.vec(&[low, high]);
             b.bitcast(ty, both)
+        }
+        ("pack_uint_2x16", &[a]) => {
+            let (low, high) = (b.extract(a, 0), b.extract(a, 1));
+            let most = b.u32(0xffff);
+            let (low, high) = (b.alu(Op::UMin, &[low, most]), b.alu(Op::UMin, &[high, most]));
+            let sixteen = b.u32(16);
+            let high = b.alu(Op::IShl, &[high, sixteen]);
+            b.alu(Op::IOr, &[low, high])
         }
         ("pack_64_2x32" | "pack_64_4x16" | "pack_32_2x16" | "pack_32_4x8", &[a]) => b.bitcast(ty, a),
         ("unpack_64_2x32" | "unpack_64_4x16" | "unpack_32_2x16" | "unpack_32_4x8", &[a]) => b.bitcast(ty, a),

@@ -112,6 +112,12 @@ pub(super) fn named<T: Copy>(table: &[(&str, T)], key: &str, name: &str) -> Resu
 impl<'t> Translator<'_, 't> {
     /// An intrinsic, and its result if it has one.
     pub fn intrinsic(&mut self, inst: &InstText<'t>) -> Result<Option<Value>> {
+        if let Some(result) = self.amd(inst)? {
+            return Ok(result);
+        }
+        if let Some(result) = self.image(inst)? {
+            return Ok(result);
+        }
         if accesses_memory(inst.name) {
             return self.memory(inst);
         }
@@ -201,6 +207,7 @@ impl<'t> Translator<'_, 't> {
                 }
                 Ok(packed)
             }
+            Argument::Register(registers) => self.register(inst, registers),
             Argument::DescriptorSet(_) => unsupported("the address of a descriptor set in a vector register"),
             Argument::Other => unsupported(format!("argument {number}, whose meaning is not known")),
         }

@@ -58,7 +58,7 @@ const ACCESSES: &[(&str, (Action, Address))] = &[
 ];
 
 /// Atomic operations.
-const ATOMICS: &[(&str, AtomicOp)] = &[
+pub(super) const ATOMICS: &[(&str, AtomicOp)] = &[
     ("iadd", AtomicOp::Add),
     ("imin", AtomicOp::IMin),
     ("imax", AtomicOp::IMax),
@@ -86,6 +86,7 @@ const ACCESS: &[(&str, Access)] = &[
     ("non-uniform", Access::NONUNIFORM),
     ("can-speculate", Access::NONE),
     ("smem-amd", Access::NONE),
+    ("is-swizzled-amd", Access::NONE),
 ];
 
 /// The intrinsic that asks for the size of a buffer.
@@ -159,7 +160,7 @@ impl<'t> Translator<'_, 't> {
         &mut self,
         inst: &InstText<'_>,
         address: Address,
-        operands: &[Operand<'_>],
+        operands: &[Operand<'t>],
     ) -> Result<(Space, Vec<Value>)> {
         let base = self.program.index(inst, "base")?.unwrap_or(0);
         match address {
@@ -198,7 +199,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// A scalar plus a constant.
-    fn plus(&mut self, value: Value, more: u64) -> Result<Value> {
+    pub fn plus(&mut self, value: Value, more: u64) -> Result<Value> {
         if more == 0 {
             return Ok(value);
         }
@@ -210,7 +211,7 @@ impl<'t> Translator<'_, 't> {
         Ok(self.build().alu(Op::IAdd, &[value, more]))
     }
 
-    fn access(&self, inst: &InstText<'_>) -> Result<Access> {
+    pub fn access(&self, inst: &InstText<'_>) -> Result<Access> {
         let mut access = Access::NONE;
         if let Some(text) = self.program.text(inst, "access") {
             for flag in text.split('|') {

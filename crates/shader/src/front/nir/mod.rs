@@ -1,4 +1,5 @@
-//! Reads NIR as Mesa prints it: the final form that a compute shader for AMD has before ACO, with or without marks of divergence.
+//! Reads NIR as Mesa prints it: the final form that a shader for AMD has before ACO, with or without marks of divergence. Compute, vertex, tessellation evaluation and
+//! fragment shaders are read.
 //!
 //! What it makes: one function with structured flow, where results of `if` and `loop` take the place of phis; explicit memory
 //! operations; one descriptor for each binding that a constant offset of a descriptor set names. Source positions are lines of the
@@ -10,12 +11,14 @@
 
 mod abi;
 mod alu;
+mod amd;
 mod error;
 mod intrinsics;
 mod lexer;
 mod memory;
 mod parse;
 mod scope;
+mod texture;
 mod translate;
 
 use crate::ir::Shader;

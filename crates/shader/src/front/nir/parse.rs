@@ -2,7 +2,8 @@
 
 use super::error::{NirCause, NirError, Result, invalid, unsupported};
 use super::lexer::Cursor;
-use crate::ir::{Base, MAX_DEPTH, Type};
+use super::texture::is_texture;
+use crate::ir::{Base, FloatMode, MAX_DEPTH, Round, Stage, Type};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -73,11 +74,17 @@ pub(super) struct Decl<'a> {
 /// What a text says.
 #[derive(Debug, Default)]
 pub(super) struct Program<'a> {
+    /// The stage, once it is read.
+    pub stage: Option<Stage>,
     pub workgroup_size: [u32; 3],
     pub shared_size: u32,
     pub scratch_size: u32,
     pub push_size: u32,
     pub decls: Vec<Decl<'a>>,
+    /// A buffer of texels is declared.
+    pub texel_buffers: bool,
+    /// How floats of 16, 32 and 64 bits behave.
+    pub float_modes: [FloatMode; 3],
     pub name: &'a str,
     pub items: Vec<Item<'a>>,
     /// The line of each item.
@@ -128,6 +135,20 @@ const HEAD: &[&str] = &[
     "shared_memory_explicit_layout",
     "zero_initialize_shared_memory",
     "workgroup_size_variable",
+    "inputs_read",
+    "outputs_written",
+    "patch_inputs_read",
+    "patch_outputs_written",
+    "needs_quad_helper_invocations",
+    "origin_upper_left",
+    "uses_discard",
+    "uses_sample_shading",
+    "depth_layout",
+    "primitive_mode",
+    "spacing",
+    "ccw",
+    "tcs_vertices_out",
+    "constants",
 ];
 
 /// Where the parser is in the tree of flow.
@@ -191,9 +212,14 @@ impl<'a> Parser<'a> {
                 let Some(("shader", stage)) = line.split_once(':') else {
                     return Err(NirCause::Expected("shader:"));
                 };
-                if stage.trim() != "MESA_SHADER_COMPUTE" {
-                    return unsupported(format!("the stage {}", stage.trim()));
-                }
+                let stage = match stage.trim() {
+                    "MESA_SHADER_COMPUTE" => Stage::Compute,
+                    "MESA_SHADER_VERTEX" => Stage::Vertex,
+                    "MESA_SHADER_TESS_EVAL" => Stage::TessEval,
+                    "MESA_SHADER_FRAGMENT" => Stage::Fragment,
+                    stage => return unsupported(format!("the stage {stage}")),
+                };
+                self.program.stage = Some(stage);
                 self.state = State::Head;
                 Ok(())
             }
@@ -237,8 +263,27 @@ impl<'a> Parser<'a> {
             "shared_size" => self.program.shared_size = number()?,
             "scratch" | "scratch_size" => self.program.scratch_size = number()?,
             "uniforms" => self.program.push_size = number()?,
+            "float_controls_execution_mode" => self.float_controls(value.trim())?,
             key if HEAD.contains(&key) => {}
             key => return unsupported(format!("{key}:{value}")),
+        }
+        Ok(())
+    }
+
+    /// Three bits for each behaviour, those of floats of 16, 32 and 64 bits: denormals kept or flushed; signs of zeros, infinities and NaNs kept;
+    /// rounded to the nearest even, or toward zero.
+    fn float_controls(&mut self, text: &str) -> Result<()> {
+        let bits = text.strip_prefix("0x").and_then(|digits| u32::from_str_radix(digits, 16).ok());
+        let bits = bits.ok_or(NirCause::Expected("bits"))?;
+        for (at, mode) in self.program.float_modes.iter_mut().enumerate() {
+            let has = |behaviour: usize| bits >> (3 * behaviour + at) & 1 != 0;
+            mode.flush = match (has(0), has(1)) {
+                (true, true) => return invalid("denormals are both kept and flushed"),
+                (false, false) => None,
+                (_, flushed) => Some(flushed),
+            };
+            mode.preserve = has(2) || has(3) || has(4);
+            mode.round = if has(6) { Round::Zero } else { Round::NearestEven };
         }
         Ok(())
     }
@@ -248,6 +293,10 @@ impl<'a> Parser<'a> {
         let uniform = match cursor.word() {
             "ssbo" => false,
             "ubo" => true,
+            "uniform" => {
+                self.program.texel_buffers |= cursor.rest().contains("samplerBuffer");
+                return Ok(());
+            }
             _ => return Ok(()),
         };
         let rest = cursor.rest();
@@ -330,7 +379,8 @@ impl<'a> Parser<'a> {
             if condition.swizzle.is_some() {
                 return unsupported("a component as a condition");
             }
-            cursor.expect("{")?;
+            // A comment may hide the brace.
+            cursor.eat("{");
             self.open(Open::If(start))?;
             Item::If { condition: condition.id, end: 0 }
         } else if jump(&mut cursor, "break") {
@@ -409,6 +459,8 @@ impl<'a> Parser<'a> {
             return Err(NirCause::Twice(format!("%{id}")));
         }
         let is_intrinsic = cursor.eat("@");
+        // The type of what a texture has.
+        cursor.group()?;
         let name = cursor.word();
         if name.is_empty() {
             return Err(NirCause::Expected("an instruction"));
@@ -438,6 +490,7 @@ impl<'a> Parser<'a> {
             }
             ("load_const", Some((_, ty))) if !is_intrinsic => self.constants(&mut cursor, ty)?,
             _ if is_intrinsic => self.intrinsic(&mut cursor)?,
+            _ if is_texture(name) => self.texture(&mut cursor)?,
             _ => {
                 while !cursor.is_end() {
                     let operand = self.operand(&mut cursor)?;
@@ -483,6 +536,32 @@ impl<'a> Parser<'a> {
             cursor.group()?;
         }
         Ok(())
+    }
+
+    /// `%1 (texture_handle), %2 (0.5) (bias), 0 (texture)`: labels are the names of indices. Numbers that are not values say nothing.
+    fn texture(&mut self, cursor: &mut Cursor<'a>) -> Result<()> {
+        loop {
+            if cursor.rest().starts_with('%') {
+                let id = cursor.value()?;
+                let swizzle = cursor.eat(".").then(|| cursor.word());
+                let mut label = cursor.group()?.ok_or(NirCause::Expected("what an operand is"))?;
+                let mut swizzle = swizzle;
+                if swizzle.is_none() && cursor.eat(".") {
+                    swizzle = Some(cursor.word());
+                }
+                if let Some(last) = cursor.group()? {
+                    label = last;
+                }
+                self.program.operands.push(Operand { id, swizzle });
+                self.program.indices.push((label, ""));
+            } else {
+                cursor.number("an operand")?;
+                cursor.group()?;
+            }
+            if !cursor.eat(",") {
+                return Ok(());
+            }
+        }
     }
 
     /// `(%1, %2 (0x4)) (base=0, access=coherent|volatile)`, both optional.

@@ -7,7 +7,7 @@ use super::parse::{InstText, Item, Operand, Program};
 use super::scope::{Scopes, Symbol};
 use crate::ir::{
     Access, Builder, Dim, Function, Inst, Loc, Op, Payload, Region, Resource, ResourceClass, ResourceData,
-    Shader, SourceLoc, Type, Value,
+    Shader, SourceLoc, Stage, Type, Value,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -38,9 +38,11 @@ pub(super) struct Translator<'p, 't> {
     pub program: &'p Program<'t>,
     scopes: &'p Scopes,
     pub arguments: &'p Arguments,
+    /// The text has operations for the hardware: arguments in registers, exports.
+    pub hardware: bool,
     pub func: &'p mut Function,
     /// The region that is being made.
-    region: Region,
+    pub region: Region,
     pub loc: Option<Loc>,
     frames: Vec<Frame>,
     values: HashMap<u32, Value>,
@@ -67,10 +69,12 @@ pub(super) fn translate(
     shader: &mut Shader,
 ) -> std::result::Result<(), NirError> {
     shader.info.name = program.name.to_owned();
+    shader.info.stage = program.stage.unwrap_or(Stage::Compute);
     shader.info.workgroup_size = program.workgroup_size;
     shader.info.shared_size = program.shared_size;
     shader.info.scratch_size = program.scratch_size;
     shader.info.push_size = program.push_size;
+    shader.info.float_modes = program.float_modes;
     shader.files.push(options.file.clone());
     let resources = resources(program, scopes, shader);
     let locs: Vec<Loc> =
@@ -83,6 +87,7 @@ pub(super) fn translate(
         program,
         scopes,
         arguments: &options.arguments,
+        hardware: options.arguments.are_registers() || program.stage != Some(Stage::Compute),
         func,
         region,
         loc: None,
@@ -183,10 +188,14 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// The descriptor that an operand is.
-    pub fn descriptor(&self, operand: &Operand<'_>) -> Result<Value> {
+    pub fn descriptor(&mut self, operand: &Operand<'t>) -> Result<Value> {
         match self.scopes.symbols.get(&operand.id) {
             Some(&Symbol::Buffer(set, binding)) if operand.swizzle.is_none() => {
                 self.handles.get(&(set, binding)).copied().ok_or(NirCause::Undefined(operand.id))
+            }
+            None if self.hardware => {
+                let words = self.operand(operand)?;
+                self.descriptor_of(words)
             }
             _ => unsupported("a descriptor that is not loaded from a descriptor set"),
         }

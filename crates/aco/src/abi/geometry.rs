@@ -1,0 +1,274 @@
+//! What registers hold when a program of a stage before the rasterizer starts.
+//!
+//! Programs of two merged stages have eight words of the hardware before those of the driver; others have the hardware's after them. Vector registers of
+//! a merged second stage come before those of the first.
+
+use super::graphics::Reads;
+use super::{ArgLocation, Args, Argument, Interface, Uses};
+use crate::compile::{CompileError, Options};
+use crate::graphics::MemorySlots;
+use crate::ir::PhysReg;
+use crate::stages::HardwareStage;
+use std::collections::BTreeSet;
+use unwedge_isa::amdgcn::{Gfx, Reg};
+use unwedge_shader::ir::{Builtin, FIRST_LOCATION_SLOT, Op, Payload, Shader, SlotAccess, Stage, SystemValue};
+
+/// Registers that the hardware gives merged stages before those of the driver.
+const MERGED_SGPRS: usize = 8;
+/// The most vertices of a primitive that a geometry shader takes.
+const PRIMITIVE_VERTICES: u8 = 6;
+
+fn list(slots: &BTreeSet<u16>) -> Vec<u16> {
+    slots.iter().copied().collect()
+}
+
+impl Args {
+    /// Those of the shaders that run in a stage of the hardware before the rasterizer, in their order.
+    pub(super) fn before_rasterizer(
+        parts: &[&Shader],
+        options: &Options,
+        hardware: HardwareStage,
+    ) -> Result<Args, CompileError> {
+        let generation = options.gpu.generation();
+        let has = |stage| parts.iter().any(|part| part.info.stage == stage);
+        let mut args = Args::default();
+        let mut next = 0;
+        args.add(Argument::RingOffsets, &mut next, 2);
+        let evaluates = has(Stage::TessEval);
+        if hardware.is_merged() {
+            args.system_words(hardware, generation, evaluates);
+            next = MERGED_SGPRS;
+        }
+        let first = next;
+        args.common(&Uses::of_all(parts), &mut next);
+        if let Some(vertex) = parts.iter().find(|part| part.info.stage == Stage::Vertex) {
+            args.vertex_words(&Reads::of(vertex), &mut next);
+        } else if parts.iter().any(|part| Reads::of(part).has(SystemValue::ViewIndex)) {
+            args.add(Argument::ViewIndex, &mut next, 1);
+        }
+        let exports = matches!(hardware, HardwareStage::Vs | HardwareStage::Ngg);
+        let rings = evaluates || !(exports || hardware == HardwareStage::Ls);
+        if rings && generation < Gfx::Gfx11 {
+            args.add(Argument::Rings, &mut next, 1);
+        }
+        if has(Stage::TessControl) {
+            args.add(Argument::PatchCount, &mut next, 1);
+        }
+        if hardware == HardwareStage::Ngg && has(Stage::Geometry) {
+            args.add(Argument::EmittedLds, &mut next, 1);
+        }
+        Args::check_user(next - if hardware.is_merged() { first } else { 0 }, generation)?;
+        if !hardware.is_merged() {
+            args.own_words(hardware, evaluates, &mut next);
+        }
+        let begin = args.second_vectors(hardware, generation, has(Stage::Geometry));
+        args.first_vectors(parts[0].info.stage, hardware, generation, begin);
+        args.interface = Interface::between(parts, options, hardware);
+        Ok(args)
+    }
+
+    /// Those of the shader that exports what a geometry shader has left in memory.
+    pub(crate) fn copy(shader: &Shader, options: &Options, slots: MemorySlots) -> Result<Args, CompileError> {
+        let mut args = Args::default();
+        let mut next = 0;
+        args.add(Argument::RingOffsets, &mut next, 2);
+        args.add(Argument::Rings, &mut next, 1);
+        args.own_words(HardwareStage::Vs, false, &mut next);
+        args.vector(Argument::VertexId, 0, 1);
+        args.interface = Interface::between(&[shader], options, HardwareStage::Vs);
+        args.interface.inputs = slots;
+        Ok(args)
+    }
+
+    fn at(&mut self, argument: Argument, number: u16) {
+        self.list.push(ArgLocation { argument, reg: PhysReg::of(Reg(number)), dwords: 1 });
+    }
+
+    /// The hardware's words of merged stages.
+    fn system_words(&mut self, hardware: HardwareStage, generation: Gfx, evaluates: bool) {
+        self.at(
+            match hardware {
+                HardwareStage::LsHs => Argument::OffchipOffset,
+                HardwareStage::EsGs => Argument::GsToVs,
+                _ => Argument::GroupInfo,
+            },
+            2,
+        );
+        self.at(Argument::MergedWaveInfo, 3);
+        if hardware == HardwareStage::LsHs {
+            self.at(Argument::FactorOffset, 4);
+        } else if evaluates {
+            self.at(Argument::OffchipOffset, 4);
+        }
+        if generation < Gfx::Gfx11 {
+            self.at(Argument::ScratchOffset, 5);
+        } else if hardware == HardwareStage::Ngg {
+            self.at(Argument::AttributeRing, 5);
+        }
+    }
+
+    /// The hardware's words of a stage of its own.
+    fn own_words(&mut self, hardware: HardwareStage, evaluates: bool, next: &mut usize) {
+        if evaluates || hardware == HardwareStage::Hs {
+            self.add(Argument::OffchipOffset, next, 1);
+        }
+        match hardware {
+            HardwareStage::Hs => self.add(Argument::FactorOffset, next, 1),
+            HardwareStage::Es => self.add(Argument::EsToGs, next, 1),
+            HardwareStage::Gs => {
+                self.add(Argument::GsToVs, next, 1);
+                self.add(Argument::GsWaveId, next, 1);
+            }
+            _ => {}
+        }
+        self.add(Argument::ScratchOffset, next, 1);
+    }
+
+    /// What a vertex shader has of the driver.
+    fn vertex_words(&mut self, reads: &Reads, next: &mut usize) {
+        let located = reads.inputs.iter().any(|slot| *slot >= FIRST_LOCATION_SLOT);
+        let instances =
+            reads.has(SystemValue::InstanceIndex) || reads.has(SystemValue::BaseInstance) || located;
+        let vertices = reads.has(SystemValue::VertexIndex) || reads.has(SystemValue::BaseVertex) || located;
+        for (wanted, argument) in [
+            (located, Argument::VertexBuffers),
+            (vertices, Argument::BaseVertex),
+            (instances, Argument::FirstInstance),
+            (reads.has(SystemValue::DrawIndex), Argument::DrawIndex),
+            (reads.has(SystemValue::ViewIndex), Argument::ViewIndex),
+        ] {
+            if wanted {
+                self.add(argument, next, 1);
+            }
+        }
+    }
+
+    /// Vector registers of a tessellation control or geometry shader, or of primitives. Returns the number of the first one after them.
+    fn second_vectors(&mut self, hardware: HardwareStage, generation: Gfx, geometry: bool) -> u8 {
+        let gfx12 = generation >= Gfx::Gfx12;
+        match hardware {
+            HardwareStage::Hs | HardwareStage::LsHs => {
+                self.vector(Argument::PatchId, 0, 1);
+                self.vector(Argument::RelativeIds, 1, 1);
+                2
+            }
+            HardwareStage::Gs => {
+                for vertex in 0..PRIMITIVE_VERTICES {
+                    // The primitive is between those of the first two vertices and the others.
+                    self.vector(Argument::VertexOffset(vertex), vertex + u8::from(vertex >= 2), 1);
+                }
+                self.vector(Argument::GeometryPrimitive, 2, 1);
+                self.vector(Argument::GeometryInvocation, 7, 1);
+                8
+            }
+            HardwareStage::EsGs | HardwareStage::Ngg if geometry => {
+                let offsets: &[u8] = if gfx12 { &[0, 2] } else { &[0, 1, 4] };
+                for (number, register) in (0..).zip(offsets) {
+                    self.vector(Argument::VertexOffset(number), *register, 1);
+                }
+                self.vector(Argument::GeometryPrimitive, if gfx12 { 1 } else { 2 }, 1);
+                if !gfx12 {
+                    self.vector(Argument::GeometryInvocation, 3, 1);
+                }
+                if gfx12 { 3 } else { 5 }
+            }
+            HardwareStage::Ngg => {
+                self.vector(Argument::Connectivity, 0, 1);
+                if gfx12 { 3 } else { 5 }
+            }
+            _ => 0,
+        }
+    }
+
+    /// Vector registers of a vertex or tessellation evaluation shader.
+    fn first_vectors(&mut self, stage: Stage, hardware: HardwareStage, generation: Gfx, begin: u8) {
+        match stage {
+            Stage::Vertex => {
+                let local = matches!(hardware, HardwareStage::Ls | HardwareStage::LsHs);
+                self.vector(Argument::VertexId, begin, 1);
+                if local && generation < Gfx::Gfx11 {
+                    self.vector(Argument::RelativeVertex, begin + 1, 1);
+                }
+                let instance = match generation {
+                    Gfx::Gfx12 => 1,
+                    generation if generation >= Gfx::Gfx10 => 3,
+                    _ if local => 2,
+                    _ => 1,
+                };
+                self.vector(Argument::InstanceId, begin + instance, 1);
+            }
+            Stage::TessEval => {
+                for (number, argument) in
+                    [Argument::TessU, Argument::TessV, Argument::RelativePatch, Argument::PatchId]
+                        .into_iter()
+                        .enumerate()
+                {
+                    self.vector(argument, begin + number as u8, 1);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The outputs of a tessellation control shader that are in LDS: those that it loads and the levels. Slots that one store chooses from are there together.
+fn shared_slots(shader: &Shader, reads: Reads) -> MemorySlots {
+    let mut shared = [reads.loaded, reads.loaded_patch];
+    shared[1].extend([Builtin::TessLevelOuter.slots().start, Builtin::TessLevelInner.slots().start]);
+    let func = shader.entry();
+    let stores: Vec<SlotAccess> = func
+        .walk()
+        .filter_map(|inst| match (func.op(inst), func.payload(inst)) {
+            (Op::StoreSlot, Payload::Slot(access)) if access.count > 1 => Some(access),
+            _ => None,
+        })
+        .collect();
+    loop {
+        let before = [shared[0].len(), shared[1].len()];
+        for access in &stores {
+            let own = &mut shared[usize::from(access.patch)];
+            let mut slots = access.slot..access.slot.saturating_add(access.count);
+            if slots.clone().any(|slot| own.contains(&slot)) {
+                own.extend(&mut slots);
+            }
+        }
+        if before == [shared[0].len(), shared[1].len()] {
+            break;
+        }
+    }
+    MemorySlots { vertex: list(&shared[0]), patch: list(&shared[1]) }
+}
+
+impl Interface {
+    fn between(parts: &[&Shader], options: &Options, hardware: HardwareStage) -> Interface {
+        let (Some(first), Some(last)) = (parts.first(), parts.last()) else { return Interface::default() };
+        let (reads, stores) = (Reads::of(first), Reads::of(last));
+        let graphics = &options.graphics;
+        let mut interface = Interface { hardware: Some(hardware), ..Interface::default() };
+        if first.info.stage != Stage::Vertex {
+            interface.inputs = graphics.inputs.clone().unwrap_or_else(|| MemorySlots {
+                vertex: list(&reads.inputs),
+                patch: list(&reads.patch_inputs),
+            });
+        }
+        if parts.len() > 1 {
+            let second = Reads::of(last);
+            interface.passed = MemorySlots { vertex: list(&second.inputs), patch: Vec::new() };
+        }
+        let exports = matches!(hardware, HardwareStage::Vs | HardwareStage::Ngg);
+        if exports {
+            let parameters = stores.outputs.iter().copied();
+            interface.parameters = parameters.filter(|slot| super::graphics::is_parameter(*slot)).collect();
+        }
+        if !exports || last.info.stage == Stage::Geometry {
+            interface.outputs = graphics.outputs.clone().unwrap_or_else(|| MemorySlots {
+                vertex: list(&stores.outputs),
+                patch: list(&stores.patch_outputs),
+            });
+        }
+        if last.info.stage == Stage::TessControl {
+            interface.shared = shared_slots(last, stores);
+        }
+        interface
+    }
+}

@@ -1,0 +1,69 @@
+//! Arguments of a shader that names the registers which hold them, and that exports by itself: what the driver made of a shader before it is compiled.
+//!
+//! The driver's own arguments, which no operation reads, come first; what the hardware adds follows the last register that is named.
+
+use super::{ArgLocation, Args, Argument, Interface, Uses};
+use crate::compile::CompileError;
+use crate::ir::PhysReg;
+use crate::stages::HardwareStage;
+use std::collections::BTreeMap;
+use unwedge_shader::ir::{AmdRegisters, Op, Payload, Shader, Stage};
+
+/// The registers of the address of the rings.
+const RINGS: usize = 2;
+
+impl Args {
+    /// Those of a shader that names registers; `None` if it does not.
+    pub(super) fn registers(
+        shader: &Shader,
+        hardware: Result<HardwareStage, CompileError>,
+    ) -> Result<Option<Args>, CompileError> {
+        let func = shader.entry();
+        let mut named: BTreeMap<(bool, u16), u8> = BTreeMap::new();
+        let (mut explicit, mut attributes) = (false, 0);
+        for inst in func.walk() {
+            match (func.op(inst), func.payload(inst)) {
+                (Op::AmdRegister, Payload::Register(registers)) => {
+                    explicit = true;
+                    let dwords = named.entry((registers.vector, registers.first)).or_default();
+                    *dwords = (*dwords).max(func.ty(func.result(inst)).lanes);
+                }
+                (Op::AmdExport, _) => explicit = true,
+                (_, Payload::Slot(access)) => attributes = attributes.max(access.slot.saturating_add(1)),
+                _ => {}
+            }
+        }
+        if !explicit {
+            return Ok(None);
+        }
+        let mut args = Args::default();
+        let mut next = 0;
+        args.add(Argument::RingOffsets, &mut next, RINGS as u8);
+        for ((vector, first), dwords) in named {
+            let argument = Argument::Registers(AmdRegisters { vector, first });
+            if vector {
+                let reg = PhysReg::vgpr(first as u8);
+                args.list.push(ArgLocation { argument, reg, dwords });
+            } else {
+                next = next.max(usize::from(first));
+                args.add(argument, &mut next, dwords);
+            }
+        }
+        let uses = Uses::of(shader);
+        for axis in (0..3).filter(|axis| uses.workgroup_id & 1 << axis != 0) {
+            args.add(Argument::WorkgroupId(axis), &mut next, 1);
+        }
+        if shader.info.stage == Stage::Fragment {
+            args.add(Argument::PrimitiveMask, &mut next, 1);
+        }
+        args.add(Argument::ScratchOffset, &mut next, 1);
+        let compute = shader.info.stage == Stage::Compute;
+        args.interface = Interface {
+            hardware: if compute { None } else { Some(hardware?) },
+            explicit: true,
+            attributes: (0..attributes).collect(),
+            ..Interface::default()
+        };
+        Ok(Some(args))
+    }
+}

@@ -1,0 +1,110 @@
+//! Scalar conditions: what an operation on booleans leaves in `scc`, and tests of single bits.
+
+use super::combine::Combiner;
+use crate::ir::{Inst, Op, Operand, PhysReg, Pseudo, RegClass};
+use unwedge_isa::amdgcn::{Mods, Opcode};
+
+impl Combiner<'_> {
+    /// Reads from `scc` what an operation left there, where a branch or a choice wants a condition.
+    pub(super) fn condition(&mut self, inst: Inst) -> bool {
+        use Opcode as O;
+        let branches = [Pseudo::BranchZ, Pseudo::BranchNz];
+        let at = match self.program.op(inst) {
+            Op::Pseudo(pseudo) if branches.contains(&pseudo) => 0,
+            Op::Hw(O::s_cselect_b32 | O::s_cselect_b64) => 2,
+            _ => return false,
+        };
+        let Some(&operand) = self.program.operands(inst).get(at) else { return false };
+        if operand.class != RegClass::S1 || operand.reg.is_some_and(|reg| reg != PhysReg::SCC) {
+            return false;
+        }
+        let Some(inner) = self.source(operand) else { return false };
+        let mut operands = self.program.operands(inst).to_vec();
+        match self.program.op(inner) {
+            // A boolean is 0 or 1.
+            Op::Hw(O::s_and_b32 | O::s_or_b32 | O::s_xor_b32 | O::s_andn2_b32) => {
+                let Some(bit) = self.scc_since(inner) else { return false };
+                operands[at].source = bit.source;
+            }
+            // What an operation left is whether its result is not zero.
+            Op::Hw(O::s_cmp_eq_u32) => {
+                let &[a, b] = self.program.operands(inner) else { return false };
+                let value = match (a.as_const(), b.as_const()) {
+                    (None, Some(0)) => a,
+                    (Some(0), None) => b,
+                    _ => return false,
+                };
+                let Some(made) = self.source(value) else { return false };
+                let leaves =
+                    matches!(self.program.op(made), Op::Hw(O::s_and_b32 | O::s_or_b32 | O::s_xor_b32));
+                let alone = self.only_source(operand).is_some();
+                if !leaves || !alone {
+                    return false;
+                }
+                let Some(bit) = self.scc_since_but(made, inner) else { return false };
+                operands[at].source = bit.source;
+                match self.program.op(inst) {
+                    Op::Pseudo(Pseudo::BranchZ) => self.program[inst].op = Op::Pseudo(Pseudo::BranchNz),
+                    Op::Pseudo(_) => self.program[inst].op = Op::Pseudo(Pseudo::BranchZ),
+                    Op::Hw(_) => operands.swap(0, 1),
+                }
+            }
+            _ => return false,
+        }
+        self.set_operands(inst, &operands);
+        true
+    }
+
+    /// Tests a bit of a scalar.
+    pub(super) fn bit_test(&mut self, inst: Inst) -> bool {
+        let Op::Hw(opcode) = self.program.op(inst) else { return false };
+        let test = match opcode {
+            Opcode::s_cmp_eq_u32 => Opcode::s_bitcmp0_b32,
+            Opcode::s_cmp_lg_u32 => Opcode::s_bitcmp1_b32,
+            _ => return false,
+        };
+        let &[a, b] = self.program.operands(inst) else { return false };
+        let masked = match (a.as_const(), b.as_const()) {
+            (None, Some(0)) => a,
+            (Some(0), None) => b,
+            _ => return false,
+        };
+        let Some(inner) = self.only_source(masked) else { return false };
+        let (Op::Hw(Opcode::s_and_b32), &[a, b]) = (self.program.op(inner), self.program.operands(inner))
+        else {
+            return false;
+        };
+        let (value, mask) = if a.as_const().is_some() { (b, a) } else { (a, b) };
+        let mask = mask.as_const().map(|mask| mask as u32).filter(|mask| mask.is_power_of_two());
+        let Some(mask) = mask.filter(|_| value.as_temp().is_some() && self.variants.has(test)) else {
+            return false;
+        };
+        if self.program[inst].mods != Mods::default() {
+            return false;
+        }
+        self.become_op(inst, test, &[value, Operand::c32(mask.trailing_zeros())]);
+        true
+    }
+
+    /// A vector that is made of all parts of another one, in their order, is that vector.
+    pub(super) fn whole(&mut self, inst: Inst) -> bool {
+        if !self.program.op(inst).is(Pseudo::CreateVector) {
+            return false;
+        }
+        let parts = self.program.operands(inst).to_vec();
+        let split = parts.first().and_then(Operand::as_temp).and_then(|temp| self.definition(temp));
+        let Some(split) = split.filter(|inst| self.program.op(*inst).is(Pseudo::SplitVector)) else {
+            return false;
+        };
+        let made = self.program.definitions(split);
+        let same = made.len() == parts.len()
+            && made.iter().zip(&parts).all(|(made, part)| made.temp.is_some() && made.temp == part.as_temp());
+        let vector = self.program.operands(split)[0];
+        let class = self.program.definitions(inst)[0].class;
+        if !same || vector.class != class || vector.as_temp().is_none() || vector.reg.is_some() {
+            return false;
+        }
+        self.become_copy(inst, vector);
+        true
+    }
+}

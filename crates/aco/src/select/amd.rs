@@ -1,0 +1,241 @@
+//! Operations of the shader IR that stand for instructions: what registers hold at the start, descriptors as words, exports, messages.
+
+use super::{Selected, Selector};
+use crate::abi::Argument;
+use crate::ir::{Definition, Memory, NewInst, Operand, Payload, PhysReg, Pseudo, RegClass};
+use unwedge_isa::amdgcn::Opcode;
+use unwedge_isa::amdgcn::model::{Gfx, Mod};
+use unwedge_shader::ir::{Access, AmdBuffer, AmdExport, Inst, MemoryKinds, Op, Payload as ShaderPayload};
+
+/// The most that the immediate of a buffer instruction is.
+const MAX_OFFSET: u32 = 4095;
+/// Where the width of a field is in the operand of a field extraction.
+const FIELD_WIDTH: u32 = 16;
+
+/// Which components a run of an access to a buffer has, and where it starts in bytes.
+struct Run {
+    dwords: u8,
+    offset: u32,
+}
+
+impl Selector<'_> {
+    /// Selects an operation that stands for an instruction; `None` if it is another one.
+    pub(super) fn amd(&mut self, inst: Inst) -> Option<Selected<()>> {
+        let func = self.func;
+        let result = || func.result(inst);
+        match (func.op(inst), func.payload(inst)) {
+            (Op::AmdRegister, ShaderPayload::Register(registers)) => {
+                let count = func.ty(result()).lanes;
+                let class = if registers.vector { RegClass::vgpr(count) } else { RegClass::sgpr(count) };
+                let argument = self.find_argument(Argument::Registers(registers));
+                let lanes = self.split(argument.unwrap_or(Operand::undef(class)), 1);
+                self.define(result(), &lanes[..lanes.len().min(count.into())]);
+            }
+            (Op::AmdDescriptor, _) => {
+                let words = self.value(func.args(inst)[0]).to_vec();
+                let descriptor = self.create(RegClass::sgpr(words.len() as u8), &words);
+                self.define(result(), &[descriptor]);
+            }
+            (Op::AmdLoadScalar, _) => {
+                let address = self.value(func.args(inst)[0]).to_vec();
+                let address = self.create(RegClass::S2, &address);
+                let count = u32::from(func.ty(result()).lanes);
+                let offset = self.scalar(func.args(inst)[1]);
+                let words = match self.load_scalar(inst, address, offset, count) {
+                    Ok(words) => words,
+                    Err(error) => return Some(Err(error)),
+                };
+                self.define(result(), &words);
+            }
+            (Op::AmdLoadBuffer, ShaderPayload::Buffer(buffer)) => self.load_elements(inst, &buffer),
+            (Op::AmdStoreBuffer, ShaderPayload::Buffer(buffer)) => self.store_elements(inst, &buffer),
+            (Op::AmdExport, ShaderPayload::Export(export)) => self.export_words(inst, &export),
+            (Op::AmdSendMessage, ShaderPayload::Number(message)) => {
+                let word = self.scalar(func.args(inst)[0]);
+                let word = self.in_scalar(word);
+                let m0 = Operand::reg(PhysReg::M0, RegClass::S1);
+                self.pseudo(Pseudo::ParallelCopy, &[Definition::reg(PhysReg::M0, RegClass::S1)], &[word]);
+                self.add(&NewInst::hw(Opcode::s_sendmsg, &[], &[Operand::c32(message.into()), m0]));
+            }
+            (Op::AmdLaneBelow, ShaderPayload::Number(bit)) => {
+                // The field is as wide as the count says; bits below the count are not among those that choose its start.
+                let shift = FIELD_WIDTH.saturating_sub(bit.into());
+                let count = self.scalar(func.args(inst)[0]);
+                let count = self.salu(Opcode::s_lshl_b32, RegClass::S1, &[count, Operand::c32(shift)]);
+                let extract = self.sized(Opcode::s_bfe_u32, Opcode::s_bfe_u64);
+                let (mask, all) = (self.program.lane_mask(), self.full_mask(true));
+                let below = self.salu(extract, mask, &[all, count]);
+                self.define(result(), &[below]);
+            }
+            (Op::AmdMaskedCount, _) => {
+                let mask = self.value(func.args(inst)[0]).to_vec();
+                let sum = self.scalar(func.args(inst)[1]);
+                let word = |at: usize| mask.get(at).copied().unwrap_or(Operand::c32(0));
+                let mut count = self.valu(Opcode::v_mbcnt_lo_u32_b32, RegClass::V1, &[word(0), sum]);
+                if self.program.gpu.wave64() {
+                    count = self.valu(Opcode::v_mbcnt_hi_u32_b32, RegClass::V1, &[word(1), count]);
+                }
+                self.define(result(), &[count]);
+            }
+            (Op::AmdPermuteLane16, _) if self.has(Opcode::v_permlane16_b32) => {
+                let [value, low, high] = self.scalars(inst);
+                let value = self.in_vgpr(value);
+                let (low, high) = (self.in_scalar(low), self.in_scalar(high));
+                let moved = self.valu(Opcode::v_permlane16_b32, RegClass::V1, &[value, low, high]);
+                self.define(result(), &[moved]);
+            }
+            (Op::AmdDot4, _) if self.has(Opcode::v_dot4_u32_u8) => {
+                let operands: [Operand; 3] = self.scalars(inst);
+                let sum = self.valu(Opcode::v_dot4_u32_u8, RegClass::V1, &operands);
+                self.define(result(), &[sum]);
+            }
+            (Op::AmdPackHalf, _) => {
+                let operands: [Operand; 2] = self.scalars(inst);
+                let both = self.valu(Opcode::v_cvt_pkrtz_f16_f32, RegClass::V1, &operands);
+                self.define(result(), &[both]);
+            }
+            (Op::AmdPermuteLane16 | Op::AmdDot4, _) => return Some(Err(self.unsupported(inst, None))),
+            _ => return None,
+        }
+        Some(Ok(()))
+    }
+
+    /// The address of an access to a buffer: vector operand, descriptor, scalar offset; its modifiers, and the offset that is left for the
+    /// instruction. `bytes` is how much is accessed.
+    fn element_address(
+        &mut self,
+        inst: Inst,
+        first: usize,
+        buffer: &AmdBuffer,
+        bytes: u32,
+    ) -> ([Operand; 3], [bool; 2], u32) {
+        let args = self.func.args(inst);
+        let [descriptor, own, common, element] = std::array::from_fn(|at| self.scalar(args[first + at]));
+        let descriptor = self.in_sgpr(descriptor);
+        let is_zero = |operand: &Operand| operand.is_undef() || operand.as_const() == Some(0);
+        let mut offset = buffer.offset;
+        let mut own = own;
+        if let Some(bits) = own.as_const() {
+            offset = offset.wrapping_add(bits as u32);
+            own = Operand::c32(0);
+        }
+        if offset > MAX_OFFSET - bytes {
+            let excess = offset & !MAX_OFFSET;
+            own = match is_zero(&own) {
+                true => Operand::c32(excess),
+                false => self.vector_add(own, Operand::c32(excess)),
+            };
+            offset &= MAX_OFFSET;
+        }
+        let uses = [!is_zero(&element), !is_zero(&own)];
+        let address = match uses {
+            [false, false] => Operand::undef(RegClass::V1),
+            [true, false] => self.in_vgpr(element),
+            [false, true] => self.in_vgpr(own),
+            [true, true] => self.create(RegClass::V2, &[element, own]),
+        };
+        let common = if is_zero(&common) { Operand::c32(0) } else { self.in_sgpr(common) };
+        ([address, descriptor, common], uses, offset)
+    }
+
+    /// Sizes of the instructions that access so many words.
+    fn runs(&self, count: u8, offset: u32) -> Vec<Run> {
+        let mut runs = Vec::new();
+        let mut at = 0;
+        while at < count {
+            let dwords = match count - at {
+                3 if self.gfx == Gfx::Gfx6 => 2,
+                left => left.min(4),
+            };
+            runs.push(Run { dwords, offset: offset + u32::from(at) * 4 });
+            at += dwords;
+        }
+        runs
+    }
+
+    fn load_elements(&mut self, inst: Inst, buffer: &AmdBuffer) {
+        let result = self.func.result(inst);
+        let count = self.func.ty(result).lanes;
+        let (address, uses, offset) = self.element_address(inst, 0, buffer, u32::from(count) * 4);
+        let mut lanes = Vec::new();
+        for run in self.runs(count, offset) {
+            let opcode = match run.dwords {
+                1 => Opcode::buffer_load_dword,
+                2 => Opcode::buffer_load_dwordx2,
+                3 => Opcode::buffer_load_dwordx3,
+                _ => Opcode::buffer_load_dwordx4,
+            };
+            let class = RegClass::vgpr(run.dwords);
+            let temp = self.program.make_temp(class);
+            let definitions = [Definition::temp(temp, class)];
+            let mut new = NewInst::hw(opcode, &definitions, &address);
+            new.mods = self.access_mods(buffer.access, true);
+            new.mods.set(Mod::Idxen, uses[0].into());
+            new.mods.set(Mod::Offen, uses[1].into());
+            new.mods.set(Mod::Offset, run.offset as i32);
+            let constant = !buffer.access.any(Access::COHERENT.or(Access::VOLATILE));
+            new.payload = if constant {
+                Payload::Memory(Memory::CONSTANT)
+            } else {
+                Payload::Memory(Memory { kinds: MemoryKinds::BUFFERS, access: buffer.access, private: false })
+            };
+            self.add(&new);
+            lanes.extend(self.split(Operand::temp(temp, class), 1));
+        }
+        self.define(result, &lanes);
+    }
+
+    fn store_elements(&mut self, inst: Inst, buffer: &AmdBuffer) {
+        let words = self.value(self.func.args(inst)[0]).to_vec();
+        let count = words.len() as u8;
+        let (address, uses, offset) = self.element_address(inst, 1, buffer, u32::from(count) * 4);
+        let mut words = &words[..];
+        for run in self.runs(count, offset) {
+            let (own, rest) = words.split_at(run.dwords.into());
+            words = rest;
+            let opcode = match run.dwords {
+                1 => Opcode::buffer_store_dword,
+                2 => Opcode::buffer_store_dwordx2,
+                3 => Opcode::buffer_store_dwordx3,
+                _ => Opcode::buffer_store_dwordx4,
+            };
+            let data = self.vector_data(own);
+            let operands = [data, address[0], address[1], address[2]];
+            let mut new = NewInst::hw(opcode, &[], &operands);
+            new.mods = self.access_mods(buffer.access, false);
+            new.mods.set(Mod::Idxen, uses[0].into());
+            new.mods.set(Mod::Offen, uses[1].into());
+            new.mods.set(Mod::Offset, run.offset as i32);
+            new.payload = Payload::Memory(Memory {
+                kinds: MemoryKinds::BUFFERS,
+                access: buffer.access,
+                private: false,
+            });
+            self.add(&new);
+        }
+    }
+
+    fn export_words(&mut self, inst: Inst, export: &AmdExport) {
+        let words = self.value(self.func.args(inst)[0]).to_vec();
+        let mut operands = [Operand::c32(export.target.into()); 5];
+        let mut enabled = 0;
+        for at in 0..4 {
+            let source = if export.compressed { at / 2 } else { at };
+            let word = words.get(source).copied().unwrap_or(Operand::undef(RegClass::V1));
+            let exported = export.enabled >> at & 1 != 0 && !word.is_undef();
+            enabled |= i32::from(exported) << at;
+        }
+        for (at, operand) in operands[1..].iter_mut().enumerate() {
+            let components = if export.compressed { 3 << (2 * at) } else { 1 << at };
+            let word = words.get(at).copied().filter(|_| enabled & components & 15 != 0);
+            *operand = word.map_or(Operand::undef(RegClass::V1), |word| self.in_vgpr(word));
+        }
+        let before_gfx11 = self.gfx < Gfx::Gfx11;
+        let mut new = NewInst::hw(Opcode::exp, &[], &operands);
+        new.mods.set(Mod::En, enabled);
+        new.mods.set(Mod::Done, export.done.into());
+        new.mods.set(Mod::Vm, i32::from(export.valid && before_gfx11));
+        new.mods.set(Mod::Compr, i32::from(export.compressed && before_gfx11));
+        self.add(&new);
+    }
+}

@@ -1,0 +1,215 @@
+//! Primitive shaders (NGG) with a geometry shader. Its vertices are in LDS, with flags. After a barrier each lane looks at one of them; those that were
+//! emitted are counted over the workgroup, and get numbers without gaps. Then each lane exports the vertex with its number, and the primitive that ends with
+//! this vertex, or none.
+//!
+//! LDS has at [`Argument::EmittedLds`] the vertices, as many for each invocation as it may emit; then, at the place in the upper half, a dword for each wave with the number of vertices of those
+//! before it, followed by their sum; and 64 bytes later the vertex for each number.
+
+use super::exports::Export;
+use super::primitive::{PRIMITIVE, PRIMITIVES};
+use super::slots::SlotPlace;
+use super::{Selected, Selector};
+use crate::abi::Argument;
+use crate::ir::{Operand, RegClass};
+use crate::lower::geometry::{
+    COMPLETES, EMITTED, IS_ODD, VERTEX_FLAGS, primitive_vertices, stored_components,
+};
+use crate::stages::MergedWaveInfo;
+use unwedge_isa::amdgcn::Opcode;
+use unwedge_isa::amdgcn::model::Gfx;
+
+/// Halves of [`Argument::EmittedLds`].
+const VERTICES: (u32, u32) = (0, 16);
+const COUNTS: (u32, u32) = (16, 16);
+/// Bytes of the numbers of vertices; as many dwords are waves at most, and one more.
+const COUNT_BYTES: u32 = 64;
+/// How many waves a workgroup has.
+const WAVES: (u32, u32) = (28, 4);
+/// A primitive that is none.
+const NO_PRIMITIVE: u32 = 0x8000_0000;
+
+impl Selector<'_> {
+    /// Where the vertices of the invocation are in LDS.
+    pub(super) fn emitted_place(&mut self) -> Operand {
+        let slots = self.interface.outputs.vertex_bytes();
+        let begin = self.field(Argument::EmittedLds, VERTICES);
+        let thread = self.group_vertex();
+        let own = self.scaled(thread, slots * self.shader.info.output_vertices);
+        self.sum(begin, own)
+    }
+
+    /// Nothing is counted yet.
+    pub(super) fn clear_counts(&mut self) -> Selected<()> {
+        let thread = self.group_vertex();
+        let few = self.valu_compare(Opcode::v_cmp_gt_u32, &[Operand::c32(COUNT_BYTES / 4), thread]);
+        self.only_lanes(few, |selector| {
+            let thread = selector.group_vertex();
+            let place = selector.count_place(thread);
+            selector.store_local(place, &[Some(Operand::c32(0))]);
+            Ok(())
+        })
+    }
+
+    fn count_place(&mut self, number: Operand) -> SlotPlace {
+        let begin = self.field(Argument::EmittedLds, COUNTS);
+        let own = self.scaled(number, 4);
+        SlotPlace::at(self.sum(begin, own), 0)
+    }
+
+    /// The flags of an emitted vertex.
+    fn emitted_flags(&mut self, vertex: Operand) -> Operand {
+        let slots = &self.interface.outputs;
+        let (bytes, at) = (slots.vertex_bytes(), slots.offset(VERTEX_FLAGS, false).unwrap_or(0));
+        let begin = self.field(Argument::EmittedLds, VERTICES);
+        let own = self.scaled(vertex, bytes);
+        let varying = self.sum(begin, own);
+        let words = self.load_local(SlotPlace::at(varying, at), 1);
+        words.first().copied().unwrap_or(Operand::c32(0))
+    }
+
+    /// What the workgroup does after its geometry shaders.
+    pub(in crate::select) fn export_emitted(&mut self) -> Selected<()> {
+        self.local_barrier();
+        let thread = self.group_vertex();
+        let invocations = self.field(Argument::GroupInfo, PRIMITIVES);
+        let most = self.scaled(invocations, self.shader.info.output_vertices);
+        let exists = self.valu_compare(Opcode::v_cmp_gt_u32, &[most, thread]);
+        let read = self.choose(exists, thread, Operand::c32(0));
+        let flags = self.emitted_flags(read);
+        let flags = self.choose(exists, flags, Operand::c32(0));
+        let emitted = self.has_flag(flags, EMITTED);
+        self.add_count(emitted)?;
+        self.local_barrier();
+        let waves = self.field(Argument::MergedWaveInfo, WAVES);
+        let total = self.count_place(waves);
+        let total = self.load_local(total, 1);
+        let total = self.in_scalar(total[0]);
+        self.number_emitted(emitted, thread)?;
+        self.local_barrier();
+        let first = self.is_first_wave();
+        self.ask_for_emitted(first, total)?;
+        let exports = self.valu_compare(Opcode::v_cmp_gt_u32, &[total, thread]);
+        self.only_lanes(exports, |selector| selector.export_numbered(thread))
+    }
+
+    /// The lanes whose flags have one.
+    fn has_flag(&mut self, flags: Operand, flag: u32) -> Operand {
+        let flag = self.valu(Opcode::v_and_b32, RegClass::V1, &[Operand::c32(flag), flags]);
+        self.valu_compare(Opcode::v_cmp_lg_u32, &[Operand::c32(0), flag])
+    }
+
+    /// Adds the number of lanes to the numbers of the waves after this one, and to the sum.
+    fn add_count(&mut self, emitted: Operand) -> Selected<()> {
+        let count = self.sized(Opcode::s_bcnt1_i32_b32, Opcode::s_bcnt1_i32_b64);
+        let count = self.salu(count, RegClass::S1, &[emitted]);
+        let wave = self.field(Argument::MergedWaveInfo, MergedWaveInfo::WAVE);
+        let waves = self.field(Argument::MergedWaveInfo, WAVES);
+        let after = self.salu(Opcode::s_sub_u32, RegClass::S1, &[waves, wave]);
+        let lane = self.lane();
+        let waves = self.valu_compare(Opcode::v_cmp_gt_u32, &[after, lane]);
+        self.only_lanes(waves, |selector| {
+            let next = selector.salu(Opcode::s_add_u32, RegClass::S1, &[wave, Operand::c32(1)]);
+            let lane = selector.lane();
+            let number = selector.vector_add(next, lane);
+            let place = selector.count_place(number);
+            let count = selector.in_vgpr(count);
+            selector.local(Opcode::ds_add_u32, place.varying, count, 0);
+            Ok(())
+        })
+    }
+
+    /// Gives the vertices of the wave their numbers.
+    fn number_emitted(&mut self, emitted: Operand, thread: Operand) -> Selected<()> {
+        let wave = self.field(Argument::MergedWaveInfo, MergedWaveInfo::WAVE);
+        let place = self.count_place(wave);
+        let before = self.load_local(place, 1)[0];
+        let words = self.split(emitted, 1);
+        let mut number = self.valu(Opcode::v_mbcnt_lo_u32_b32, RegClass::V1, &[words[0], before]);
+        if let Some(high) = words.get(1) {
+            number = self.valu(Opcode::v_mbcnt_hi_u32_b32, RegClass::V1, &[*high, number]);
+        }
+        self.only_lanes(emitted, |selector| {
+            let place = selector.numbered_place(number);
+            selector.store_local(place, &[Some(thread)]);
+            Ok(())
+        })
+    }
+
+    fn numbered_place(&mut self, number: Operand) -> SlotPlace {
+        SlotPlace { constant: COUNT_BYTES, ..self.count_place(number) }
+    }
+
+    /// The first wave asks for room.
+    fn ask_for_emitted(&mut self, first: Operand, total: Operand) -> Selected<()> {
+        // There a workgroup without vertices hangs.
+        let never_none = self.gfx == Gfx::Gfx10;
+        let mut exported = Ok(());
+        self.only_if(first, |selector| {
+            if !never_none {
+                return selector.allocate(total, total);
+            }
+            let asked = selector.salu(Opcode::s_max_u32, RegClass::S1, &[total, Operand::c32(1)]);
+            selector.allocate(asked, asked);
+            let none = selector.salu_compare(Opcode::s_cmp_eq_u32, &[total, Operand::c32(0)]);
+            selector.only_if(none, |selector| exported = selector.export_nothing());
+        });
+        exported
+    }
+
+    /// A vertex, and a primitive that is none.
+    fn export_nothing(&mut self) -> Selected<()> {
+        let lane = self.lane();
+        let first = self.valu_compare(Opcode::v_cmp_eq_u32, &[Operand::c32(0), lane]);
+        self.only_lanes(first, |selector| {
+            selector.export(&[Export::one(PRIMITIVE, Operand::c32(NO_PRIMITIVE))], 0, false);
+            selector.export(&[Export::position([Some(Operand::c32(0)); 4])], 0, false);
+            Ok(())
+        })
+    }
+
+    /// Exports the vertex with a number, and its primitive.
+    fn export_numbered(&mut self, number: Operand) -> Selected<()> {
+        let place = self.numbered_place(number);
+        let vertex = self.load_local(place, 1)[0];
+        let flags = self.emitted_flags(vertex);
+        let primitive = self.connectivity(number, flags);
+        self.export(&[Export::one(PRIMITIVE, primitive)], 0, false);
+        let slots = self.interface.outputs.clone();
+        let begin = self.field(Argument::EmittedLds, VERTICES);
+        let own = self.scaled(vertex, slots.vertex_bytes());
+        let varying = self.sum(begin, own);
+        self.outputs.clear();
+        for (slot, components) in stored_components(self.func) {
+            let Some(at) = slots.offset(slot, false) else { continue };
+            for component in (0..4).filter(|component| components >> component & 1 != 0) {
+                let word = self.load_local(SlotPlace::at(varying, at + component * 4), 1)[0];
+                self.outputs.entry((slot, 0)).or_default()[component as usize] = Some(word);
+            }
+        }
+        self.export_vertex()
+    }
+
+    /// The primitive that ends with a vertex. Of a triangle that turns the other way, the second and the third vertex change places.
+    fn connectivity(&mut self, number: Operand, flags: Operand) -> Operand {
+        let vertices = primitive_vertices(self.shader.info.output_primitive);
+        let distance = if self.gfx >= Gfx::Gfx12 { 9 } else { 10 };
+        let odd = [flags, Operand::c32(IS_ODD.trailing_zeros()), Operand::c32(1)];
+        let mut all = Operand::c32(0);
+        for place in 0..vertices {
+            let back = Operand::c32(vertices - 1 - place);
+            let mut vertex = if back.as_const() == Some(0) { number } else { self.vector_sub(number, back) };
+            if vertices == 3 && place > 0 {
+                let odd = self.valu(Opcode::v_bfe_u32, RegClass::V1, &odd);
+                vertex = if place == 1 { self.vector_add(odd, vertex) } else { self.vector_sub(vertex, odd) };
+            }
+            let shift = Operand::c32(place * distance);
+            let shifted = self.valu(Opcode::v_lshlrev_b32, RegClass::V1, &[shift, vertex]);
+            all = match place {
+                0 => vertex,
+                _ => self.valu(Opcode::v_or_b32, RegClass::V1, &[all, shifted]),
+            };
+        }
+        let completes = self.has_flag(flags, COMPLETES);
+        self.choose(completes, all, Operand::c32(NO_PRIMITIVE))
+    }
+}

@@ -1,0 +1,192 @@
+//! Geometry shaders: inputs from the ring or from LDS, and vertices that are left in a ring (up to gfx10.3) or, by primitive shaders, in LDS. Messages tell the
+//! hardware of each vertex in a ring. The shader that exports them from there reads them in the same order.
+
+use super::slots::{Ring, SlotPlace};
+use super::{Selected, Selector};
+use crate::abi::Argument;
+use crate::compile::CompileError;
+use crate::ir::{NewInst, Operand, PhysReg, RegClass};
+use crate::stages::{HardwareStage, MergedWaveInfo};
+use unwedge_isa::amdgcn::model::Gfx;
+use unwedge_isa::amdgcn::waits::{Counter, fields};
+use unwedge_isa::amdgcn::{Opcode, Reg};
+use unwedge_shader::ir::{Inst, SlotAccess};
+
+/// Messages of geometry shaders: a vertex, the end of a strip, the end of the wave. The stream is from bit 8 on.
+const EMIT: u32 = 0x22;
+const CUT: u32 = 0x12;
+const DONE: u32 = 3;
+const STREAM: u32 = 8;
+/// Lanes that are together in the ring before geometry shaders.
+const ES_LANES: u32 = 64;
+/// Lanes that are together in the ring after them.
+const GS_LANES: u32 = 16;
+/// The invocation in the first word of gfx12.
+const INVOCATION: (u32, u32) = (27, 5);
+/// Bits of the stride in the second word of a descriptor, and where the others are.
+const STRIDE: u32 = 16;
+const STRIDE_BITS: u32 = 14;
+
+impl Selector<'_> {
+    pub(super) fn geometry_invocation(&mut self) -> Operand {
+        let bits = match self.find_argument(Argument::GeometryInvocation) {
+            Some(invocation) if self.gfx < Gfx::Gfx10 => return invocation,
+            Some(invocation) => [invocation, Operand::c32(0), Operand::c32(INVOCATION.1)],
+            None => {
+                let word = self.given(Argument::VertexOffset(0));
+                [word, Operand::c32(INVOCATION.0), Operand::c32(INVOCATION.1)]
+            }
+        };
+        self.valu(Opcode::v_bfe_u32, RegClass::V1, &bits)
+    }
+
+    /// Where a vertex of the primitive is, in bytes.
+    fn vertex_place(&mut self, number: u32, bytes: u32) -> Operand {
+        let [per, width, distance] = match self.gfx {
+            Gfx::Gfx6 | Gfx::Gfx7 | Gfx::Gfx8 => [1, 32, 0],
+            Gfx::Gfx12 => [3, 8, 9],
+            _ => [2, 16, 16],
+        };
+        let word = self.given(Argument::VertexOffset((number / per) as u8));
+        let first = number % per * distance;
+        let offset = if width == 32 {
+            word
+        } else {
+            let bits = [word, Operand::c32(first), Operand::c32(width)];
+            self.valu(Opcode::v_bfe_u32, RegClass::V1, &bits)
+        };
+        if self.gfx >= Gfx::Gfx12 {
+            self.scaled(offset, bytes)
+        } else {
+            self.valu(Opcode::v_lshlrev_b32, RegClass::V1, &[Operand::c32(2), offset])
+        }
+    }
+
+    /// Loads from a slot of a vertex of the primitive.
+    pub(super) fn load_vertex(&mut self, inst: Inst, access: &SlotAccess) -> Selected<()> {
+        if access.patch || !access.vertex {
+            return Err(self.unsupported(inst, Some("an input that is not that of a vertex")));
+        }
+        let count = self.slot_words(inst)?;
+        let slots = self.inputs().clone();
+        let Some(place) = self.slot_place(inst, access, &slots, 1)? else {
+            self.define_slot(inst, None, count);
+            return Ok(());
+        };
+        let bytes = slots.vertex_bytes();
+        let vertex = self.scalar(self.func.args(inst)[0]);
+        let begin = match vertex.as_const() {
+            Some(number) => self.vertex_place(number as u32, bytes),
+            None => {
+                // One of few.
+                let most = crate::lower::geometry::input_vertices(self.shader.info.input_primitive);
+                let mut chosen = self.vertex_place(0, bytes);
+                for number in 1..most {
+                    let other = self.vertex_place(number, bytes);
+                    let is_it = self.valu_compare(Opcode::v_cmp_eq_u32, &[Operand::c32(number), vertex]);
+                    chosen = self.choose(is_it, other, chosen);
+                }
+                chosen
+            }
+        };
+        let words = if self.interface.hardware == Some(HardwareStage::Gs) {
+            let varying = self.scaled(place.varying, ES_LANES);
+            let varying = self.sum(begin, varying);
+            let place = SlotPlace::at(varying, place.constant * ES_LANES);
+            self.load_ring(Ring::EsGsLoad, place, Operand::c32(0), count, ES_LANES * 4)
+        } else {
+            let varying = self.sum(begin, place.varying);
+            self.load_local(SlotPlace { varying, ..place }, count)
+        };
+        self.define_slot(inst, Some(words), count);
+        Ok(())
+    }
+
+    /// Stores an output of a vertex, whose number is the second operand.
+    pub(super) fn store_emitted(&mut self, inst: Inst, access: &SlotAccess) -> Selected<()> {
+        let values = self.slot_values(inst)?;
+        let slots = self.interface.outputs.clone();
+        let Some(place) = self.slot_place(inst, access, &slots, 2)? else { return Ok(()) };
+        let vertex = self.scalar(self.func.args(inst)[1]);
+        if self.interface.hardware == Some(HardwareStage::Ngg) {
+            let begin = self.emitted_place();
+            let vertex = self.scaled(vertex, slots.vertex_bytes());
+            let varying = self.sum(begin, vertex);
+            let varying = self.sum(varying, place.varying);
+            self.store_local(SlotPlace { varying, ..place }, &values);
+            return Ok(());
+        }
+        // A component has a dword for each vertex.
+        let most = self.shader.info.output_vertices;
+        let descriptor = self.emitted_ring()?;
+        let base = self.given(Argument::GsToVs);
+        let vertex = self.scaled(vertex, 4);
+        let varying = self.scaled(place.varying, most);
+        let varying = self.sum(vertex, varying);
+        for (component, value) in (0..).zip(&values) {
+            let place = SlotPlace::at(varying, (place.constant + component * 4) * most);
+            self.store_ring(descriptor, place, base, &[*value], 0);
+        }
+        Ok(())
+    }
+
+    /// The ring after geometry shaders. A lane has the dwords of all its vertices.
+    fn emitted_ring(&mut self) -> Selected<Operand> {
+        let stride = self.interface.outputs.vertex_bytes() * self.shader.info.output_vertices;
+        if stride >> STRIDE_BITS != 0 {
+            return Err(CompileError::Interface("a geometry shader with so many outputs"));
+        }
+        let descriptor = self.ring(Ring::GsVsStore);
+        let mut words = self.split(descriptor, 1);
+        let stride = Operand::c32(stride << STRIDE);
+        words[1] = self.salu(Opcode::s_or_b32, RegClass::S1, &[words[1], stride]);
+        Ok(self.create(RegClass::sgpr(4), &words))
+    }
+
+    /// Loads from a slot of a vertex that a geometry shader has left: the shader that exports it.
+    pub(super) fn load_copied(&mut self, inst: Inst, access: &SlotAccess) -> Selected<()> {
+        let count = self.slot_words(inst)?;
+        let slots = self.interface.inputs.clone();
+        let place = self.slot_place(inst, access, &slots, 0)?;
+        let most = self.shader.info.output_vertices;
+        let words = place.map(|place| {
+            let vertex = self.given(Argument::VertexId);
+            let begin = self.valu(Opcode::v_lshlrev_b32, RegClass::V1, &[Operand::c32(2), vertex]);
+            let place = SlotPlace::at(begin, place.constant * most * GS_LANES);
+            self.load_ring(Ring::GsVsLoad, place, Operand::c32(0), count, most * GS_LANES * 4)
+        });
+        self.define_slot(inst, words, count);
+        Ok(())
+    }
+
+    /// Tells the hardware of a vertex, or of the end of a strip.
+    pub(super) fn geometry_message(&mut self, stream: u8, cut: bool) {
+        let wave = self.geometry_wave();
+        let code = if cut { CUT } else { EMIT };
+        self.message(code | u32::from(stream) << STREAM, wave);
+    }
+
+    fn geometry_wave(&mut self) -> Operand {
+        match self.find_argument(Argument::GsWaveId) {
+            Some(wave) => wave,
+            None => self.field(Argument::MergedWaveInfo, MergedWaveInfo::GEOMETRY_WAVE),
+        }
+    }
+
+    /// The end of a wave of geometry shaders: its vertices are in memory.
+    pub(in crate::select) fn end_geometry_wave(&mut self) {
+        if self.gfx >= Gfx::Gfx10 {
+            let null = Operand::reg(PhysReg::of(Reg::NULL), RegClass::S1);
+            self.add(&NewInst::hw(Opcode::s_waitcnt_vscnt, &[], &[null, Operand::c32(0)]));
+        } else {
+            let mut all = 0;
+            for wait in fields(Opcode::s_waitcnt, self.gfx) {
+                let memory = wait.counter == Counter::Memory;
+                all |= wait.field.put(if memory { 0 } else { wait.field.most() });
+            }
+            self.add(&NewInst::hw(Opcode::s_waitcnt, &[], &[Operand::c32(all.into())]));
+        }
+        let wave = self.geometry_wave();
+        self.message(DONE, wave);
+    }
+}

@@ -1,0 +1,374 @@
+//! Phases on programs, held to recorded cases of ACO: the code is executed, and must not be longer.
+
+mod rig;
+
+use rig::cases::{Case, CaseLine, cases, machine};
+use rig::translate::{LANE_BYTES, Ssa, Temps, append, computing, instructions, sections, ssa};
+use std::ops::Range;
+use unwedge_aco::assemble::assemble;
+use unwedge_aco::hardware;
+use unwedge_aco::ir::shape::Variants;
+use unwedge_aco::ir::{
+    Definition, Inst, NewInst, Op, Operand, Payload, PhysReg, Program, Progress, Pseudo, Source,
+};
+use unwedge_aco::machine::{MachineProgram, from_program};
+use unwedge_aco::{Limits, Passes, finish, optimize, valid};
+use unwedge_isa::amdgcn::model::Role;
+use unwedge_isa::amdgcn::{Gpu, Opcode, Reg, text};
+use unwedge_sim::amdgcn::{Control, Dispatch, Program as Code, SimMemory, Watch, watch};
+
+/// How many registers of each bank cases use.
+const REGS: u16 = 34;
+const LANES: usize = 64;
+/// Denormals of 32 bits are flushed, those of 16 bits are kept.
+const FLOAT_MODE: u8 = 0xc0;
+
+/// What registers hold.
+#[derive(Debug, Clone, PartialEq)]
+struct State {
+    scalars: Vec<(Reg, u32)>,
+    /// By register and lane.
+    vectors: Vec<[u32; LANES]>,
+    exec: u64,
+}
+
+/// A generator of words: splitmix64.
+struct Words(u64);
+
+impl Words {
+    fn next(&mut self) -> u32 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ mixed >> 31) as u32
+    }
+}
+
+impl State {
+    fn random(gpu: &Gpu, seed: u64) -> State {
+        let mut words = Words(seed);
+        let named = [Reg::M0, Reg::VCC, Reg::VCC_HI];
+        let scalars = (0..REGS).map(Reg).chain(named).map(|reg| (reg, words.next())).collect();
+        let vectors = (0..REGS).map(|_| std::array::from_fn(|_| words.next())).collect();
+        let lanes = if gpu.wave64() { u64::MAX } else { u64::MAX >> 32 };
+        let exec = (u64::from(words.next()) << 32 | u64::from(words.next()) | 1) & lanes;
+        State { scalars, vectors, exec }
+    }
+
+    /// A byte of a register of a lane.
+    fn byte(&self, lane: usize, byte: usize) -> Result<u8, String> {
+        let (reg, at) = (Reg((byte / 4) as u16), byte % 4);
+        let word = if reg.is_vgpr() {
+            self.vectors.get(usize::from(reg.index())).map(|lanes| lanes[lane])
+        } else {
+            self.scalars.iter().find(|(own, _)| *own == reg).map(|(_, word)| *word)
+        };
+        Ok(word.ok_or_else(|| format!("register {}", reg.0))?.to_le_bytes()[at])
+    }
+
+    fn set_byte(&mut self, lane: usize, byte: usize, value: u8) -> Result<(), String> {
+        let (reg, at) = (Reg((byte / 4) as u16), byte % 4);
+        let word = if reg.is_vgpr() {
+            self.vectors.get_mut(usize::from(reg.index())).map(|lanes| &mut lanes[lane])
+        } else {
+            self.scalars.iter_mut().find(|(own, _)| *own == reg).map(|(_, word)| word)
+        };
+        let word = word.ok_or_else(|| format!("register {}", reg.0))?;
+        let mut bytes = word.to_le_bytes();
+        bytes[at] = value;
+        *word = u32::from_le_bytes(bytes);
+        Ok(())
+    }
+
+    /// Runs code up to its end.
+    fn run(&self, words: &[u32], gpu: &Gpu) -> Result<State, String> {
+        let code = Code::new(words, 0, *gpu);
+        let threads = if gpu.wave64() { 64 } else { 32 };
+        let dispatch = Dispatch {
+            size: [threads, 1, 1],
+            scalars: self.scalars.iter().map(|(reg, word)| (reg.0, *word)).collect(),
+            threads_hold: (0..).zip(self.vectors.iter().map(|lanes| lanes.to_vec())).collect(),
+            ..Dispatch::default()
+        };
+        let mut last = None;
+        let mut look = |state: &mut unwedge_sim::amdgcn::GroupState<'_, '_>| {
+            let scalar = |reg: Reg| Some((reg, state.scalar(reg)?.0));
+            let vector = |number: u8| Some(state.vector(number)?.0);
+            let scalars = self.scalars.iter().filter_map(|(reg, _)| scalar(*reg)).collect();
+            let vectors = (0..REGS as u8).filter_map(vector).collect();
+            last = Some(State { scalars, vectors, exec: self.exec });
+            Control::Go
+        };
+        let outcome = watch(&code, &mut SimMemory::default(), &dispatch, Watch::Step(&mut look));
+        match outcome.faults.first() {
+            Some(fault) => Err(fault.to_string()),
+            None => last.ok_or_else(|| "nothing is executed".to_owned()),
+        }
+    }
+
+    /// Does what copies of all kinds mean.
+    fn copy(&mut self, program: &Program, inst: Inst) -> Result<(), String> {
+        let before = self.clone();
+        let (definitions, operands) = (program.definitions(inst), program.operands(inst));
+        let pairs: Vec<(&Definition, &Operand, Range<usize>)> = match program.op(inst) {
+            Op::Pseudo(Pseudo::ParallelCopy) => definitions
+                .iter()
+                .zip(operands)
+                .map(|(to, from)| (to, from, 0..usize::from(to.class.bytes())))
+                .collect(),
+            Op::Pseudo(Pseudo::ExtractVector) => {
+                let size = usize::from(definitions[0].class.bytes());
+                let first = size * operands[1].as_const().unwrap_or_default() as usize;
+                vec![(&definitions[0], &operands[0], first..first + size)]
+            }
+            other => return Err(other.name().to_owned()),
+        };
+        for lane in 0..LANES {
+            for (to, from, bytes) in &pairs {
+                for (at, byte) in bytes.clone().enumerate() {
+                    let value = match (from.source, from.reg) {
+                        (Source::Const(bits), _) => (bits >> (8 * byte)) as u8,
+                        (_, Some(reg)) => before.byte(lane, reg.index() + byte)?,
+                        _ => continue,
+                    };
+                    self.set_byte(lane, to.reg.ok_or("no register")?.index() + at, value)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Instructions of a program that the project prints as text, without the end.
+fn listing(program: &MachineProgram) -> Vec<String> {
+    let ends = |role| matches!(role, Role::End | Role::Message);
+    let insts = program.blocks.iter().flat_map(|block| &block.insts);
+    insts
+        .filter(|inst| !ends(inst.inst.row().role))
+        .map(|inst| {
+            let mut line = String::new();
+            text::write(&inst.inst, &program.gpu, &mut line);
+            line
+        })
+        .collect()
+}
+
+/// A part of a case between separators: lowers it, executes it, and compares it with the code of the case.
+fn lowered(gpu: &Gpu, input: &[CaseLine], output: &[CaseLine]) -> Result<[Vec<String>; 2], String> {
+    let mut program = Program::new(*gpu);
+    program.parts_share = true;
+    program.progress = Progress::Eliminated;
+    let block = program.add_block();
+    let mut temps = Temps::default();
+    for line in input {
+        match line {
+            CaseLine::Pseudo(pseudo) => append(&mut program, &mut temps, pseudo)?,
+            CaseLine::Inst(inst) if inst.row().role == Role::End => {}
+            other => return Err(format!("{other:?}")),
+        }
+    }
+    let before = State::random(gpu, input.len() as u64);
+    let mut wanted = before.clone();
+    let mut free = None;
+    for &inst in &program.blocks[block].insts {
+        wanted.copy(&program, inst)?;
+        if let Payload::Copy(Some(reg), _) = program.payload(inst) {
+            free = Some(reg.reg());
+        }
+    }
+    program.append(block, &NewInst::hw(Opcode::s_endpgm, &[], &[]));
+    let variants = Variants::of(gpu);
+    hardware::lower(&mut program, &variants).map_err(|error| error.to_string())?;
+    let mut own = from_program(&program, &variants).map_err(|error| error.to_string())?;
+    let words = assemble(&mut own).map_err(|error| error.to_string())?.words;
+    let mut got = before.run(&words, gpu).map_err(|fault| format!("{fault}: {:?}", listing(&own)))?;
+    for state in [&mut got, &mut wanted] {
+        state.scalars.retain(|(reg, _)| Some(*reg) != free);
+    }
+    if got != wanted {
+        return Err(format!("another result: {:?}", listing(&own)));
+    }
+    let block = rig::cases::CaseBlock {
+        kinds: Vec::new(),
+        loop_depth: 0,
+        linear_preds: Vec::new(),
+        logical_preds: Vec::new(),
+        code: output.to_vec(),
+    };
+    let (theirs, _) = machine(gpu, &[block])?;
+    Ok([listing(&own), listing(&theirs)])
+}
+
+fn judge(case: &Case) -> Vec<Result<[Vec<String>; 2], String>> {
+    let (input, output) = (&case.input[0].code, &case.output[0].code);
+    sections(input)
+        .into_iter()
+        .zip(sections(output))
+        .filter(|(input, _)| input.iter().any(|line| matches!(line, CaseLine::Pseudo(_))))
+        .map(|(input, output)| lowered(&case.gpu, input, output))
+        .collect()
+}
+
+#[test]
+fn copies_are_right_and_not_longer_than_in_the_cases() {
+    let cases = cases("lower_to_hw_instr");
+    if cases.is_empty() {
+        eprintln!("no cases");
+        return;
+    }
+    let (mut all, mut wrong, mut longer, mut shorter) = (0, 0, 0, 0);
+    for case in &cases {
+        for (part, verdict) in judge(case).into_iter().enumerate() {
+            all += 1;
+            match verdict {
+                Ok([own, theirs]) if own.len() > theirs.len() => {
+                    longer += 1;
+                    println!("{} part {part}: {own:?}, not {theirs:?}", case.id);
+                }
+                Ok([own, theirs]) => shorter += usize::from(own.len() < theirs.len()),
+                Err(why) => {
+                    wrong += 1;
+                    println!("{} part {part}: {why}", case.id);
+                }
+            }
+        }
+    }
+    println!("lower_to_hw_instr: {all} parts, {wrong} wrong, {longer} longer, {shorter} shorter");
+    assert_eq!(wrong, 0);
+    assert!(longer * 50 < all, "{longer} of {all} are longer");
+}
+
+/// Runs a program in SSA form: what lanes store.
+fn stored(program: &Program, arguments: &[(PhysReg, u8)], seed: u64) -> Result<Vec<u8>, String> {
+    let gpu = program.gpu;
+    let code = finish(&mut program.clone(), &Limits::of(&gpu)).map_err(|error| error.to_string())?;
+    let lanes = if gpu.wave64() { 64 } else { 32 };
+    let bytes = lanes * LANE_BYTES as usize;
+    let mut memory = SimMemory::default();
+    memory.map(rig::OUTPUT, vec![0; bytes]).expect("free");
+    let mut words = Words(seed);
+    let mut dispatch = Dispatch {
+        size: [lanes as u32, 1, 1],
+        scalars: (0..).zip(rig::descriptor(rig::OUTPUT, bytes, gpu.generation())).collect(),
+        threads_hold: vec![(0, (0..lanes as u32).map(|lane| lane * LANE_BYTES).collect())],
+        mode: 0x100 | u32::from(FLOAT_MODE),
+        ..Dispatch::default()
+    };
+    for (reg, dwords) in arguments {
+        for number in 0..u16::from(*dwords) {
+            let reg = Reg(reg.reg().0 + number);
+            if reg.is_vgpr() {
+                dispatch
+                    .threads_hold
+                    .push((reg.index() as u8, (0..lanes).map(|_| value(&mut words)).collect()));
+            } else {
+                dispatch.scalars.push((reg.0, value(&mut words)));
+            }
+        }
+    }
+    rig::execute(&code, gpu, &mut memory, &dispatch)?;
+    Ok(memory.get(rig::OUTPUT, bytes).expect("mapped").to_vec())
+}
+
+/// A number as arguments have it: floats of 32 and 16 bits, small integers, signed zeros, infinities, NaNs, denormals.
+fn value(words: &mut Words) -> u32 {
+    const SPECIAL: [u32; 12] = [
+        0,
+        0x8000_0000,
+        0x7f80_0000,
+        0xff80_0000,
+        0x7fc0_0001,
+        0x0000_0001,
+        0x807f_ffff,
+        0x3f80_0000,
+        0x7c00_8000,
+        0xfc00_0001,
+        0x7e00_3c00,
+        0x3f00_0000,
+    ];
+    let word = words.next();
+    match words.next() % 8 {
+        0 => SPECIAL[word as usize % SPECIAL.len()],
+        1 => word % 64,
+        2 | 3 => ((word as i32 % 4096) as f32 / 256.0).to_bits(),
+        4 => 0x3c00_3c00 ^ word & 0x8fff_8fff,
+        _ => word,
+    }
+}
+
+/// Optimizes the program of a case: how many instructions it and the case's have.
+fn optimized(case: &Case) -> Result<[usize; 2], String> {
+    let Ssa { program, arguments, stores } = ssa(case)?;
+    let variants = Variants::of(&case.gpu);
+    let mut optimized = program.clone();
+    optimize(&mut optimized, FLOAT_MODE, Passes::default());
+    if let Err(violations) = valid::ir(&program, &variants) {
+        return Err(format!("not of this IR: {}", violations[0].message));
+    }
+    if let Err(violations) = valid::ir(&optimized, &variants) {
+        return Err(format!("{}: {}", violations[0].describe(&optimized), shown(&optimized)));
+    }
+    for seed in 0..4 {
+        let before = stored(&program, &arguments, seed)?;
+        let after = stored(&optimized, &arguments, seed)
+            .map_err(|error| format!("{error}\n{}", shown(&optimized)))?;
+        if let Some(at) = (0..before.len()).find(|at| before[*at] != after[*at]) {
+            let at = at & !3;
+            let word =
+                |bytes: &[u8]| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+            let part = at as u32 % LANE_BYTES / 16;
+            return Err(format!(
+                "part {part}: {:x}, not {:x}\n{}",
+                word(&after),
+                word(&before),
+                shown(&optimized)
+            ));
+        }
+    }
+    let own = computing(&optimized) - stores;
+    let theirs = instructions(&case.output);
+    if own > theirs {
+        println!("{}: {own} instructions, not {theirs}", case.id);
+        if std::env::var_os("UNWEDGE_ALL").is_some() {
+            println!("{}", shown(&optimized));
+        }
+    }
+    Ok([own, theirs])
+}
+
+fn shown(program: &Program) -> String {
+    let mut text = String::new();
+    unwedge_aco::ir::text::print(program, &mut text);
+    text
+}
+
+/// Cases whose input has what programs of this compiler do not have.
+const FOREIGN: [&str; 5] = ["modifier ", "halves", "on this GPU", "not of this IR", "v_interp_p2_f32_inreg"];
+
+#[test]
+fn optimized_programs_do_the_same_and_are_not_longer_than_in_many_cases() {
+    let cases = cases("optimize");
+    if cases.is_empty() {
+        eprintln!("no cases");
+        return;
+    }
+    let (mut left, mut wrong, mut good, mut longer) = (0, 0, 0, 0);
+    for case in &cases {
+        match optimized(case) {
+            Ok([own, theirs]) if own > theirs => longer += 1,
+            Ok(_) => good += 1,
+            Err(why) if FOREIGN.iter().any(|foreign| why.contains(foreign)) => {
+                left += 1;
+                println!("{}: {why}", case.id);
+            }
+            Err(why) => {
+                wrong += 1;
+                println!("{}: {why}", case.id);
+            }
+        }
+    }
+    println!("optimize: {good} good, {longer} longer, {left} left out, {wrong} wrong");
+    assert_eq!(wrong, 0);
+    // ACO also folds negations, output modifiers and conversions where NaNs and signs of zeros become others.
+    assert!(good * 5 >= (good + longer) * 2, "{good} of {}", good + longer);
+}

@@ -1,0 +1,458 @@
+//! The measure over the conformance suite: what this compiler makes of the final NIR of its shaders, beside what ACO made of the same text.
+//!
+//! Registers that hold arguments are given in the order of their numbers. Ratios are geometric means over shaders, by stage and chip. Without
+//! `UNWEDGE_ALL`, some shaders of each stage are taken. `UNWEDGE_LISTINGS=DIR` writes the code of each to `DIR/CHIP/SHADER.s` and its ratios to
+//! `DIR/CHIP.ratios`.
+
+mod rig;
+
+use rig::recorded::{columns, in_parallel};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use unwedge_aco::abi::Argument;
+use unwedge_aco::cost::estimate;
+use unwedge_aco::occupancy::allocated_vgprs;
+use unwedge_aco::{Compiled, Options, compile};
+use unwedge_isa::amdgcn::{Gpu, listing};
+use unwedge_shader::front::nir;
+use unwedge_shader::ir::{AmdRegisters, Shader};
+use unwedge_sim::amdgcn::{Dispatch, Initial, MessageKind, Program, SimMemory, WaveMessage, run};
+use unwedge_testkit::data;
+use unwedge_testkit::mutate::Rng;
+use unwedge_testkit::pack::bytes;
+
+/// What is compared.
+const MEASURES: [&str; 5] = ["instructions", "code_size", "vgprs", "latency", "inverse_throughput"];
+/// The most that the geometric mean of a ratio may be, by stage and chip.
+const MOST: [(&str, &str, [f64; MEASURES.len()]); 8] = [
+    ("compute", "navi21", [1.18, 1.15, 1.05, 1.08, 0.60]),
+    ("compute", "vega10", [1.18, 1.15, 1.20, 1.10, 0.60]),
+    ("fragment", "navi21", [1.15, 1.10, 1.12, 1.25, 1.20]),
+    ("fragment", "vega10", [1.15, 1.10, 1.12, 1.20, 1.20]),
+    ("tess_eval", "navi21", [1.25, 1.20, 1.05, 1.10, 1.60]),
+    ("tess_eval", "vega10", [1.05, 1.15, 1.00, 1.05, 1.25]),
+    ("vertex", "navi21", [1.20, 1.16, 1.02, 1.22, 1.40]),
+    ("vertex", "vega10", [1.03, 1.03, 1.02, 1.03, 1.02]),
+];
+/// Of how many shaders of a stage one is taken without `UNWEDGE_ALL`.
+const SAMPLE: usize = 16;
+/// How much larger means of a sample may be.
+const SAMPLE_SLACK: f64 = 1.25;
+const CHIPS: [&str; 2] = ["navi21", "vega10"];
+
+/// A text and what is known of it.
+struct Job {
+    chip: &'static str,
+    stage: String,
+    shader: String,
+    text: String,
+    gpu: Gpu,
+    baseline: [f64; MEASURES.len()],
+}
+
+fn build(job: &Job) -> Result<Compiled, String> {
+    let arguments = nir::Arguments::registers(&job.text).map_err(|error| error.to_string())?;
+    let options = nir::Options { arguments, file: job.shader.clone() };
+    let mut shader = Shader::default();
+    nir::read(&job.text, &options, &mut shader).map_err(|error| error.cause.to_string())?;
+    compile(&mut shader, &Options::new(job.gpu)).map_err(|error| error.to_string())
+}
+
+/// The measures as ratios to those of the baseline.
+fn measure(job: &Job) -> Result<[f64; MEASURES.len()], String> {
+    let compiled = build(job)?;
+    if let Some(folder) = std::env::var_os("UNWEDGE_LISTINGS") {
+        let folder = PathBuf::from(folder).join(job.chip);
+        let mut text = String::new();
+        let options = listing::AmdListingOptions::default();
+        let code = bytes(&compiled.code.words);
+        listing::write(&code, &job.gpu, &options, &mut text, &mut |_, _| {});
+        std::fs::create_dir_all(&folder)
+            .and_then(|()| std::fs::write(folder.join(format!("{}.s", job.shader)), text))
+            .expect("the folder of listings can be written");
+    }
+    let code = &compiled.code;
+    let vgprs = allocated_vgprs(&job.gpu, code.registers);
+    let cost = estimate(code, &job.gpu, None);
+    let counts = [code.instructions, code.words.len() * 4, usize::from(vgprs)];
+    let cycles = [cost.latency, cost.inverse_throughput];
+    let own = counts.map(|count| count as f64).into_iter().chain(cycles.map(|cycles| cycles as f64));
+    let mut ratios = [0.0; MEASURES.len()];
+    for ((ratio, own), baseline) in ratios.iter_mut().zip(own).zip(job.baseline) {
+        *ratio = own / baseline.max(1.0);
+    }
+    Ok(ratios)
+}
+
+/// The measures of all rows, with the size of a wave.
+type Baseline = BTreeMap<(String, String, String), (String, [f64; MEASURES.len()])>;
+
+fn baseline(rows: &str) -> Baseline {
+    let keys = columns(rows, ["script", "order", "chip", "wave_size"]);
+    keys.into_iter()
+        .zip(columns(rows, MEASURES))
+        .map(|([script, order, chip, wave], cells)| {
+            let script = script.trim_end_matches(".amber").replace('/', ".");
+            ((script, order, chip), (wave, cells.map(|cell| cell.parse().unwrap_or(0.0))))
+        })
+        .collect()
+}
+
+fn jobs(baseline: &Baseline) -> Vec<Job> {
+    let all = std::env::var_os("UNWEDGE_ALL").is_some();
+    let mut jobs = Vec::new();
+    for chip in CHIPS {
+        let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+        for (path, bytes) in data::archive(&format!("amd/cts/mesa_ir_{chip}.tar.gz")) {
+            let file = path.rsplit('/').next().unwrap_or_default();
+            let Some(shader) = file.strip_suffix(".nir") else { continue };
+            let mut parts = shader.rsplitn(3, '.');
+            let (Some(stage), Some(order), Some(script)) = (parts.next(), parts.next(), parts.next()) else {
+                continue;
+            };
+            let key = (script.to_owned(), order.to_owned(), chip.to_owned());
+            let Some((wave, measures)) = baseline.get(&key) else { continue };
+            let number = seen.entry(stage.to_owned()).or_default();
+            *number += 1;
+            if !all && *number % SAMPLE != 1 {
+                continue;
+            }
+            jobs.push(Job {
+                chip,
+                stage: stage.to_owned(),
+                shader: shader.to_owned(),
+                text: String::from_utf8(bytes).unwrap_or_default(),
+                gpu: Gpu::new(chip).expect("a chip").with_wave64(wave == "64"),
+                baseline: *measures,
+            });
+        }
+    }
+    jobs
+}
+
+#[test]
+fn code_is_compared_with_that_of_aco_by_stage() {
+    let Some(rows) = data::text("amd/cts/baseline.csv.gz") else {
+        eprintln!("no baseline under {}", data::root().display());
+        return;
+    };
+    let all = std::env::var_os("UNWEDGE_ALL").is_some();
+    let jobs = jobs(&baseline(&rows));
+    assert!(!jobs.is_empty(), "a text is compiled");
+    let numbers: Vec<usize> = (0..jobs.len()).collect();
+    let measured = in_parallel(&numbers, |&number| (number, measure(&jobs[number])));
+    let mut logs: BTreeMap<(&str, &str), (usize, usize, [f64; MEASURES.len()])> = BTreeMap::new();
+    let mut reasons: BTreeMap<String, (usize, &str)> = BTreeMap::new();
+    let mut lists: BTreeMap<&str, String> = BTreeMap::new();
+    for (number, result) in measured {
+        let job = &jobs[number];
+        let (count, refused, sums) = logs.entry((&job.stage, job.chip)).or_default();
+        match result {
+            Ok(ratios) => {
+                *count += 1;
+                sums.iter_mut().zip(ratios).for_each(|(sum, ratio)| *sum += ratio.ln());
+                let cells = ratios.map(|ratio| format!(" {ratio:.3}")).concat();
+                *lists.entry(job.chip).or_default() += &format!("{}{cells}\n", job.shader);
+            }
+            Err(reason) => {
+                *refused += 1;
+                reasons.entry(reason).or_insert((0, &job.shader)).0 += 1;
+            }
+        }
+    }
+    if let Some(folder) = std::env::var_os("UNWEDGE_LISTINGS") {
+        for (chip, list) in lists {
+            let path = PathBuf::from(&folder).join(format!("{chip}.ratios"));
+            std::fs::write(path, list).expect("the folder of listings can be written");
+        }
+    }
+    println!(
+        "{:18} {:8} {:>7} {:>7} {}",
+        "stage",
+        "chip",
+        "shaders",
+        "refused",
+        MEASURES.map(|name| format!("{name:>19}")).concat()
+    );
+    for ((stage, chip), (count, refused, sums)) in &logs {
+        let means = sums.map(|sum| format!("{:>19.3}", (sum / (*count).max(1) as f64).exp())).concat();
+        println!("{stage:18} {chip:8} {count:>7} {refused:>7} {means}");
+    }
+    for (reason, (count, shader)) in &reasons {
+        println!("{count:>5} {reason} ({shader})");
+    }
+    for (stage, chip, most) in MOST {
+        let Some((count, _, sums)) = logs.get(&(stage, chip)) else { continue };
+        assert!(*count > 0, "a {stage} shader is measured on {chip}");
+        for ((name, sum), most) in MEASURES.iter().zip(sums).zip(most) {
+            let mean = (sum / *count as f64).exp();
+            let bound = if all { most } else { most * SAMPLE_SLACK };
+            assert!(mean <= bound, "{stage} on {chip}: {name} are {mean:.3} of those of ACO");
+        }
+    }
+}
+
+/// What the code of one compiler leaves: exports and messages in order, and the bytes of buffers.
+type Left = (Vec<WaveMessage>, Vec<u8>);
+
+/// The words of an export that is not to null, by component.
+type Exported<'a> = (u8, u64, [Option<&'a Vec<u32>>; 4]);
+
+const CODE: u64 = 0x0080_0000;
+/// Descriptors are at the low words that scalar arguments have.
+const TABLE_BYTES: usize = 0x2000;
+const BUFFERS: u64 = 0x1000_0000;
+const BUFFER_BYTES: usize = 0x1000;
+/// The target of exports that only say that a wave has ended its exports.
+const NULL_TARGET: u8 = 9;
+/// Vertices and primitives of a workgroup of primitive shaders.
+const VERTICES: u32 = 40;
+const PRIMITIVES: u32 = 38;
+
+/// The words of code that ACO printed.
+fn printed_words(text: &str) -> Vec<u32> {
+    let mut words: Vec<u32> = Vec::new();
+    let mut last = Vec::new();
+    for line in text.lines() {
+        if let Some(count) = line.trim().strip_prefix("(then repeated ") {
+            let count = count.split(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0);
+            (0..count).for_each(|_| words.extend(&last));
+        } else if let Some((_, code)) = line.split_once("; ") {
+            last = code.split_whitespace().filter_map(|word| u32::from_str_radix(word, 16).ok()).collect();
+            words.extend(&last);
+        }
+    }
+    words
+}
+
+/// The registers of arguments as the driver declares them: two words of rings, a register for each other scalar, then vector registers from
+/// the first number of a vector argument on. `None` where that is not known.
+fn driver_arguments(text: &str) -> Option<(nir::Arguments, u64)> {
+    let numbers = |name: &str| -> Vec<u64> {
+        let number =
+            |line: &str| line.split_once(name)?.1.strip_prefix(" (base=")?.split(',').next()?.parse().ok();
+        text.lines().filter_map(number).collect()
+    };
+    let (scalars, vectors) = (numbers("@load_scalar_arg_amd"), numbers("@load_vector_arg_amd"));
+    let last = scalars.iter().max().copied().unwrap_or(1);
+    let first = vectors.iter().min().copied().unwrap_or(last + 1);
+    let most = vectors.iter().max().copied().unwrap_or(0).max(last);
+    let argument = |number: u64| {
+        let vector = number >= first;
+        let register = if vector { number - first } else { number + 1 };
+        nir::Argument::Register(AmdRegisters { vector, first: register as u16 })
+    };
+    (first > last).then(|| (nir::Arguments((0..=most).map(argument).collect()), first))
+}
+
+/// Whether the registers of a text are known, and so is all that it reads.
+///
+/// Left out are also texts whose result is not settled: ACO takes the lower half of the exponent of `ldexp` of 16 bits, parts of denormals are flushed or
+/// kept, stores past the end of a buffer have an effect or not, and the waves of a workgroup, which are given the same number, race.
+fn is_comparable(job: &Job) -> bool {
+    let unknown = ["@bindless_image", "texture_handle", "scratch", "@load_interpolated_input", "@load_input"];
+    let fragment = job.stage == "fragment" && job.text.contains("@load_vector_arg_amd");
+    let denormals = job.text.contains(" = ffract ") || job.text.contains(" = frexp");
+    let halves = job.text.lines().any(|line| {
+        let ty = line.split_whitespace().nth(1).unwrap_or_default();
+        line.contains(" = ldexp ") && ty.split('x').next() == Some("16")
+    });
+    let past_the_end = job.text.lines().any(|line| {
+        let offset = line.split_once("align_mul=1073741824, align_offset=").map(|(_, rest)| rest);
+        let offset = offset.and_then(|rest| rest.trim_end_matches(')').parse::<usize>().ok());
+        offset.is_some_and(|offset| offset >= BUFFER_BYTES)
+    });
+    let size = workgroup(&job.text).into_iter().product::<u32>();
+    let races = size > 64 && job.text.contains("@mbcnt_amd");
+    matches!(&job.stage[..], "vertex" | "compute" | "fragment")
+        && !(fragment || denormals || halves || past_the_end || races)
+        && unknown.iter().all(|name| !job.text.contains(name))
+}
+
+/// The size of the workgroup.
+fn workgroup(text: &str) -> [u32; 3] {
+    let sizes = text.lines().find_map(|line| line.strip_prefix("workgroup_size: ")).unwrap_or_default();
+    let mut sizes = sizes.split(", ").map(|size| size.parse().unwrap_or(1));
+    std::array::from_fn(|_| sizes.next().unwrap_or(1))
+}
+
+fn words_of(job: &Job, number: u64) -> u32 {
+    match number {
+        1 if job.ngg() => VERTICES << 12 | PRIMITIVES << 22,
+        2 if job.ngg() => VERTICES | PRIMITIVES << 8 | 1 << 28,
+        9 if job.ngg() => 0b1011,
+        10..=13 if job.ngg() => 2f32.to_bits(),
+        _ => number as u32 * 0x100,
+    }
+}
+
+impl Job {
+    fn ngg(&self) -> bool {
+        self.chip == "navi21" && self.stage == "vertex"
+    }
+}
+
+/// Runs code, with registers as the arguments of the text say.
+fn run_code(job: &Job, words: &[u32], compiled: &Compiled, first_vector: u64) -> Result<Left, String> {
+    let mut memory = SimMemory::default();
+    let vertex = job.stage == "vertex";
+    let table: Vec<u32> = (0..TABLE_BYTES as u64 / 16)
+        .flat_map(|slot| {
+            let size = if vertex { 4 * BUFFER_BYTES } else { BUFFER_BYTES };
+            let base = BUFFERS + slot * BUFFER_BYTES as u64;
+            let mut words = rig::descriptor(base, size, job.gpu.generation());
+            words[1] |= if vertex { 4 << 16 } else { 0 };
+            words
+        })
+        .collect();
+    memory.map(0xffff_8000_0000_0000, bytes(&table)).map_err(|_| "memory".to_owned())?;
+    let mut rng = Rng::new(job.shader.len() as u64 + 1);
+    let content: Vec<u32> = (0..(TABLE_BYTES / 16 + 4) * BUFFER_BYTES / 4)
+        .map(|_| match rng.below(2) {
+            0 => (rng.below(17) as f32 - 8.0).to_bits(),
+            _ => rng.below(5) as u32,
+        })
+        .collect();
+    memory.map(BUFFERS, bytes(&content)).map_err(|_| "memory".to_owned())?;
+    let mut dispatch = Dispatch {
+        lds: compiled.code.lds_bytes.max(0x2000),
+        mode: 0x100 | u32::from(compiled.float_mode),
+        steps: 2_000_000,
+        ..Dispatch::default()
+    };
+    dispatch.scalars =
+        (1..first_vector.min(40)).map(|number| (number as u16 + 1, words_of(job, number))).collect();
+    let threads = 0..64u32;
+    if job.stage == "compute" {
+        dispatch.size = workgroup(&job.text);
+        dispatch.vectors = (0..3).map(|axis| (axis, Initial::LocalId(axis))).collect();
+        for location in compiled.args.iter() {
+            if let Argument::WorkgroupId(axis) = location.argument {
+                dispatch.group_id[usize::from(axis)] = Some(location.reg.reg().0);
+            }
+        }
+    } else if job.ngg() {
+        let vertex = |lane: u32, corner: u32| (lane + corner) % VERTICES;
+        let pairs = threads.clone().map(|lane| vertex(lane, 0) | vertex(lane, 1) << 16).collect();
+        let thirds = threads.clone().map(|lane| vertex(lane, 2)).collect();
+        dispatch.threads_hold = vec![(0, pairs), (1, thirds)];
+        dispatch.threads_hold.extend((2..9).map(|register| (register, threads.clone().collect())));
+    } else {
+        dispatch.threads_hold = (0..4).map(|register| (register, threads.clone().collect())).collect();
+    }
+    let program = Program::new(words, CODE, job.gpu);
+    let outcome = run(&program, &mut memory, &dispatch, None);
+    if let Some(fault) = outcome.faults.first() {
+        return Err(format!("{fault}: {}", program.text(fault.at).unwrap_or_default()));
+    }
+    let left = memory.get(BUFFERS, content.len() * 4).map(<[u8]>::to_vec);
+    Ok((outcome.messages, left.unwrap_or_default()))
+}
+
+/// Whether two words are the same number, up to what is rounded in another way.
+fn is_close(a: u32, b: u32) -> bool {
+    let near = |x: f64, y: f64, by: f64| {
+        x == y || x.is_nan() && y.is_nan() || (x - y).abs() <= by * x.abs().max(y.abs())
+    };
+    let float = |bits: u32| f64::from(f32::from_bits(bits));
+    let half = |bits: u32| {
+        let (exponent, fraction) = (bits >> 10 & 31, f64::from(bits & 0x3ff));
+        let magnitude = match exponent {
+            0 => fraction * 2f64.powi(-24),
+            31 if fraction == 0.0 => f64::INFINITY,
+            31 => f64::NAN,
+            _ => (1.0 + fraction / 1024.0) * 2f64.powi(exponent as i32 - 15),
+        };
+        if bits >> 15 & 1 != 0 { -magnitude } else { magnitude }
+    };
+    a == b
+        || near(float(a), float(b), 1e-4)
+        || near(half(a), half(b), 4e-3) && near(half(a >> 16), half(b >> 16), 4e-3)
+}
+
+/// Exports by target. One without lanes has no effect.
+fn exports(messages: &[WaveMessage]) -> Vec<Exported<'_>> {
+    let mut all = Vec::new();
+    for message in messages.iter().filter(|message| message.lanes != 0) {
+        if let MessageKind::Export { target, values, .. } = &message.kind
+            && *target != NULL_TARGET
+        {
+            all.push((*target, message.lanes, std::array::from_fn(|at| values[at].as_ref())));
+        }
+    }
+    all.sort_by_key(|(target, ..)| *target);
+    all
+}
+
+fn compare(job: &Job, asm: &str) -> Result<(), String> {
+    let (arguments, first) = driver_arguments(&job.text).ok_or("arguments")?;
+    let options = nir::Options { arguments, file: job.shader.clone() };
+    let mut shader = Shader::default();
+    nir::read(&job.text, &options, &mut shader).map_err(|_| "refused")?;
+    let compiled = compile(&mut shader, &Options::new(job.gpu)).map_err(|_| "refused")?;
+    let theirs = run_code(job, &printed_words(asm), &compiled, first).map_err(|_| "refused")?;
+    let own = run_code(job, &compiled.code.words, &compiled, first)?;
+    let differing = theirs.1.chunks(4).zip(own.1.chunks(4)).position(|(a, b)| {
+        let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte));
+        !is_close(word(a), word(b))
+    });
+    if let Some(at) = differing {
+        return Err(format!("word {at} of memory differs"));
+    }
+    let (theirs, own) = (exports(&theirs.0), exports(&own.0));
+    if theirs.len() != own.len() {
+        return Err(format!("{} exports, not {}", own.len(), theirs.len()));
+    }
+    for ((target, lanes, a), (other, own_lanes, b)) in theirs.iter().zip(&own) {
+        if (target, lanes) != (other, own_lanes) {
+            return Err(format!(
+                "an export to {other} of lanes {own_lanes:#x}, not to {target} of {lanes:#x}"
+            ));
+        }
+        for (component, (a, b)) in a.iter().zip(b).enumerate() {
+            let (Some(a), Some(b)) = (a, b) else { continue };
+            let differs = |lane: &usize| lanes >> lane & 1 != 0 && !is_close(a[*lane], b[*lane]);
+            if let Some(lane) = (0..a.len().min(b.len())).find(differs) {
+                return Err(format!(
+                    "export to {target}, component {component}, lane {lane}: {:#x}, not {:#x}",
+                    b[lane], a[lane]
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn code_does_what_that_of_aco_does() {
+    let Some(rows) = data::text("amd/cts/baseline.csv.gz") else { return };
+    let jobs: Vec<Job> = jobs(&baseline(&rows)).into_iter().filter(is_comparable).collect();
+    let mut texts: BTreeMap<(&str, String), String> = BTreeMap::new();
+    for chip in CHIPS {
+        for (path, bytes) in data::archive(&format!("amd/cts/mesa_ir_{chip}.tar.gz")) {
+            let file = path.rsplit('/').next().unwrap_or_default();
+            if let (Some(shader), Ok(text)) = (file.strip_suffix(".asm"), String::from_utf8(bytes)) {
+                texts.insert((chip, shader.to_owned()), text);
+            }
+        }
+    }
+    let numbers: Vec<usize> = (0..jobs.len()).collect();
+    let compared = in_parallel(&numbers, |&number| {
+        let job = &jobs[number];
+        (number, texts.get(&(job.chip, job.shader.clone())).map(|asm| compare(job, asm)))
+    });
+    let (mut same, mut refused, mut failures) = (0, 0, Vec::new());
+    for (number, result) in compared {
+        let job = &jobs[number];
+        match result {
+            Some(Ok(())) => same += 1,
+            Some(Err(what)) if what != "refused" && what != "arguments" => {
+                failures.push(format!("{} {}: {what}", job.chip, job.shader));
+            }
+            _ => refused += 1,
+        }
+    }
+    println!("{same} the same, {refused} not compared");
+    assert!(same > refused, "most texts are compared: {same}, not {refused}");
+    assert!(failures.is_empty(), "{} differ: {failures:#?}", failures.len());
+}

@@ -1,0 +1,152 @@
+//! `unwedge aco bisect`: judges code by a command, or on the emulator. Never: chooses phases, which `view::aco::bisect` does.
+
+use super::{failed, form, options, request};
+use crate::args::{AcoBisect, Global};
+use crate::bounded::CommandEnd;
+use crate::failure::{Failure, Outcome, complain};
+use crate::output::Output;
+use crate::progress::ProgressLine;
+use crate::shader::{bound, load, load_file};
+use crate::trial::TrialCommand;
+use std::io::Write;
+use std::time::Duration;
+use unwedge::shader::interp::{BindingPoint, Bindings};
+use unwedge::shader::ir::{ResourceClass, Shader};
+use unwedge_view::aco::bisect::{BisectResult, CodeVerdict, bisect};
+use unwedge_view::aco::{CompileView, EmulationView, Options};
+
+/// The exit status of a command that cannot judge.
+const SKIP: i32 = 125;
+/// Bytes of a buffer that the command line does not give, unless the shader says that it has more.
+const BUFFER: usize = 4096;
+
+/// Runs the command.
+pub(super) fn run(args: &AcoBisect, global: &Global) -> Result<Outcome, Failure> {
+    let options = options(&args.codegen)?;
+    let mut shaders = vec![load(&args.input, global)?];
+    for file in &args.also {
+        shaders.push(load_file(file, &args.input, global)?);
+    }
+    let trial = match args.command.is_empty() {
+        true => None,
+        false => Some(TrialCommand::new(&args.command, "code.co", Duration::from_secs(args.timeout))?),
+    };
+    let mut out = Output::open(global, true);
+    let mut outcome = Outcome::Complete;
+    for (name, shader) in &shaders {
+        let (mut line, mut tried) = (ProgressLine::default(), 0_usize);
+        let mut test = |options: &Options| {
+            line.show(|| format!("{name}: {tried} tried"));
+            tried += 1;
+            // The messages of the command on the first code show whether it works at all.
+            judge(args, name, shader, options, trial.as_ref(), tried == 1, global)
+        };
+        let result = bisect(shader, &options, &mut test)?;
+        drop(line);
+        let _ = write!(out, "{name}: {result}");
+        match result {
+            BisectResult::Good => {}
+            BisectResult::Skip | BisectResult::NeededSkip => outcome = Outcome::Lost,
+            BisectResult::Needed | BisectResult::Phase(_) => {
+                outcome = Outcome::Found;
+                break;
+            }
+        }
+    }
+    out.finish()?;
+    Ok(outcome)
+}
+
+/// Compiles a shader and judges its code; how many changes combining made.
+fn judge(
+    args: &AcoBisect,
+    name: &str,
+    shader: &Shader,
+    options: &Options,
+    trial: Option<&TrialCommand>,
+    shown: bool,
+    global: &Global,
+) -> Result<(CodeVerdict, u32), Failure> {
+    let view = match CompileView::of(&mut shader.clone(), options) {
+        Ok(view) => view,
+        Err(error) => {
+            if shown {
+                complain!("{name}: {error}");
+            }
+            return Ok((CodeVerdict::Skip, 0));
+        }
+    };
+    let verdict = match trial {
+        Some(trial) => by_command(args, &view, trial, shown)?,
+        None => {
+            let mut bindings = bound(&args.emulation.buffer, args.emulation.push.as_ref(), global)?;
+            fill(shader, &mut bindings);
+            let request = request(&args.emulation, true, &[]);
+            let ran = EmulationView::of(shader, &view, options, &mut bindings, &request);
+            let ran = ran.map_err(|error| failed(name, &error))?;
+            match (ran.is_undefined(), ran.is_good()) {
+                (true, _) => {
+                    return Err(Failure::Unusable(format!(
+                        "{name}: the shader does what Vulkan leaves undefined, as shader run shows, so results differ"
+                    )));
+                }
+                (false, true) => CodeVerdict::Good,
+                (false, false) => CodeVerdict::Bad,
+            }
+        }
+    };
+    Ok((verdict, view.combinations()))
+}
+
+fn by_command(
+    args: &AcoBisect,
+    view: &CompileView,
+    trial: &TrialCommand,
+    shown: bool,
+) -> Result<CodeVerdict, Failure> {
+    let bytes = view.bytes(form(args.emit)).map_err(|e| Failure::Unusable(e.to_string()))?;
+    let file = trial.file();
+    std::fs::write(file, bytes).map_err(|e| Failure::Write(file.display().to_string(), e))?;
+    let status = match trial.run(shown)? {
+        CommandEnd::Exited(status) => status.code(),
+        _ => None,
+    };
+    match status {
+        Some(0) => Ok(CodeVerdict::Good),
+        Some(SKIP) => Ok(CodeVerdict::Skip),
+        Some(status) if status > 127 => {
+            let name = trial.name();
+            Err(Failure::Unusable(format!("{name} exits with status {status}, which judges nothing")))
+        }
+        // A command that is killed, by a signal or for its time, shows that the code is bad.
+        Some(_) | None => Ok(CodeVerdict::Bad),
+    }
+}
+
+/// Gives buffers and push constants that the command line does not give some content.
+fn fill(shader: &Shader, bindings: &mut Bindings) {
+    let mut word = 0x1234_5678u32;
+    let mut words = |bytes: usize| -> Vec<u8> {
+        let next = |_| {
+            word = word.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            // Small numbers as well: many shaders index by what they read.
+            if word >> 31 == 0 { word >> 24 } else { word }.to_le_bytes()
+        };
+        (0..bytes.div_ceil(4)).flat_map(next).collect()
+    };
+    for resource in shader.resources.values() {
+        let buffer = matches!(resource.class, ResourceClass::UniformBuffer | ResourceClass::StorageBuffer);
+        for index in 0..resource.count.max(1).min(if buffer { 64 } else { 0 }) {
+            let point = BindingPoint { set: resource.set, binding: resource.binding, index };
+            if !bindings.buffers.contains_key(&point) {
+                let bytes = words(BUFFER.max(resource.size as usize));
+                bindings.bind(point, bytes);
+            }
+        }
+    }
+    let given = bindings.push.len();
+    let wanted = shader.info.push_size as usize;
+    if given < wanted {
+        bindings.push.extend(words(wanted - given));
+    }
+}

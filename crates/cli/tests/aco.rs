@@ -1,0 +1,146 @@
+//! `unwedge aco`: shaders compiled, run on the emulator, and the phase that breaks one.
+
+mod program;
+
+use program::{Folder, outcome};
+
+/// Invocation i stores `(i << 3) + i`, plus the push constant.
+const SHADER: &[u8] = br#"shader compute "main"
+workgroup_size 64 1 1
+sizes shared 0 scratch 0 push 4
+floats 16 nearest any
+floats 32 nearest any
+floats 64 nearest any
+type t0 = b32
+resource r0 "" storage_buffer set 0 binding 1 count 1 size 0 dim buffer access restrict
+fn f0 "main" () -> () {
+  %0: b32 = const<0x3>
+  %1: b32 = const<0x0>
+  %2: b32 = const<0x2>
+  %3: b32 = sysval<local_invocation_index>
+  %4: b32 = ishl %3, %0
+  %5: b32 = iadd %4, %3
+  %6: handle = descriptor<r0> %1
+  %7: b32 = ishl %3, %2
+  store<storage align 4 access restrict> %5, %6, %7
+  return
+}
+"#;
+
+#[test]
+fn compiled_code_runs_and_is_compared_with_the_interpreter() {
+    for gpu in ["tahiti", "gfx900", "gfx1030", "gfx1100", "gfx1200"] {
+        let args =
+            ["aco", "compile", "--gpu", gpu, "--run", "--compare", "--seed", "1", "--push", "00000000"];
+        let (code, out, err) = outcome(&[&args[..], &["--buffer", "0.1=256", "-"]].concat(), SHADER);
+        assert_eq!((code, err.as_str()), (Some(0), ""), "{gpu}: {out}");
+        assert!(out.starts_with("buffer 0.1, 256 bytes\n000000: 00000000 00000009 00000012"), "{gpu}: {out}");
+        assert!(out.contains("the interpreter leaves the same\n1 workgroup, "), "{gpu}: {out}");
+    }
+}
+
+#[test]
+fn buffers_go_to_files() {
+    let folder = Folder::of(&[("a.txt", SHADER.to_vec())]);
+    let args = ["aco", "compile", "--gpu", "gfx1030", "--run", "--buffer", "0.1=256", "--push", "00000000"];
+    let (code, _, err) = folder.run(&[&args[..], &["--out", "0.1=out.bin", "a.txt"]].concat(), b"");
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    let bytes = std::fs::read(folder.path("out.bin")).expect("written");
+    assert_eq!((bytes.len(), &bytes[252..]), (256, &567u32.to_le_bytes()[..]));
+    let (code, _, err) = outcome(&["aco", "compile", "--gpu", "gfx1030", "--buffer", "0.1=256", "-"], SHADER);
+    assert_eq!(code, Some(2), "{err}");
+}
+
+/// A shared object has the code in a segment that is mapped, and the symbols of the kernel.
+#[test]
+fn shared_objects_have_the_code_and_its_symbols() {
+    let folder = Folder::of(&[("a.txt", SHADER.to_vec())]);
+    for gpu in ["gfx900", "gfx1030", "gfx1200"] {
+        for (form, file) in [("shared", "a.co"), ("code", "a.bin")] {
+            let args = ["aco", "compile", "--gpu", gpu, "--emit", form, "-o", file, "a.txt"];
+            let (code, _, err) = folder.run(&args, b"");
+            assert_eq!((code, err.as_str()), (Some(0), ""));
+        }
+        let read = |file: &str| std::fs::read(folder.path(file)).expect("written");
+        let (shared, code) = (read("a.co"), read("a.bin"));
+        let object = unwedge::capture::elf::read(&shared).expect("a code object");
+        assert!(object.is_linked() && object.diagnostics.is_empty(), "{:?}", object.diagnostics);
+        let functions = object.functions();
+        assert_eq!(functions.iter().map(|function| function.name).collect::<Vec<_>>(), ["main"]);
+        assert!(functions[0].code.starts_with(&code) && functions[0].address.is_multiple_of(256));
+        // The descriptor has the distance to the code.
+        let descriptor = object.symbols.iter().find(|symbol| symbol.name == "main.kd").expect("a descriptor");
+        let section = &object.sections[descriptor.section.expect("a section")];
+        let at = (descriptor.value - section.address) as usize + 16;
+        let distance =
+            section.bytes[at..].first_chunk().map(|bytes| u64::from_le_bytes(*bytes)).expect("bytes");
+        assert_eq!(descriptor.value.wrapping_add(distance), functions[0].address);
+        assert!(object.metadata().expect("metadata").contains("amdhsa.kernels"));
+    }
+}
+
+#[test]
+fn programs_are_printed_after_phases() {
+    let print = |args: &[&str]| {
+        let (code, out, err) =
+            outcome(&[&["aco", "compile", "--gpu", "gfx1100"], args, &["-"]].concat(), SHADER);
+        assert_eq!((code, err.as_str()), (Some(0), ""));
+        out
+    };
+    let all = print(&["--print-after", "all"]);
+    let two = print(&["--print-after", "select,opt"]);
+    let changed = print(&["--print-changed"]);
+    let count = |text: &str| text.matches("; after ").count();
+    assert!(count(&all) > count(&changed) && count(&changed) > count(&two) && count(&two) == 2, "{all}");
+    assert!(print(&["--print-after", "opt"]).starts_with("program gfx1100"));
+    // Fewer changes of combining leave the shift.
+    let limited = print(&["--print-after", "opt", "--max-combinations", "0"]);
+    assert!(limited.contains("v_lshlrev_b32") && print(&["--print-after", "opt"]).contains("v_lshl_add_u32"));
+    let (code, _, err) = outcome(&["aco", "compile", "--gpu", "gfx1100", "--print-after", "x", "-"], SHADER);
+    assert!(code == Some(2) && err.contains("phases are select, opt"), "{err}");
+}
+
+#[test]
+fn options_of_aco_debug_check_wait_and_warn() {
+    let stats = |list: &str| {
+        let args = ["aco", "compile", "--gpu", "gfx1030", "--json", "--aco-debug", list, "-"];
+        let (code, out, err) = outcome(&args, SHADER);
+        assert_eq!((code, err.as_str()), (Some(0), ""));
+        let json: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+        json["statistics"]["instructions"].as_u64().expect("a number")
+    };
+    assert_eq!(stats("validateir,validatera"), stats(""));
+    assert!(stats("noopt") > stats(""));
+    let (code, _, err) = outcome(&["aco", "compile", "--gpu", "gfx1030", "--aco-debug", "x", "-"], SHADER);
+    assert!(code == Some(2) && err.contains("known are novn, noopt, nosched"), "{err}");
+    let args = ["aco", "compile", "--gpu", "gfx1030", "--aco-debug", "perfwarn", "--json", "-"];
+    assert!(outcome(&args, SHADER).2.contains("instructions are copies"));
+}
+
+/// A command for which code with an instruction is bad.
+#[cfg(unix)]
+fn bisected(instruction: &str) -> (Option<i32>, String, String) {
+    let unwedge = env!("CARGO_BIN_EXE_unwedge");
+    let script = format!("if '{unwedge}' amd disasm \"$1\" | grep -q {instruction}; then exit 1; fi");
+    let folder = Folder::of(&[("a.txt", SHADER.to_vec())]);
+    folder.run(&["aco", "bisect", "--gpu", "gfx1030", "a.txt", "--", "sh", "-c", &script, "sh"], b"")
+}
+
+#[cfg(unix)]
+#[test]
+fn the_first_bad_change_is_found() {
+    let (code, out, err) = bisected("v_lshl_add_u32");
+    assert_eq!(code, Some(4), "{err}");
+    assert!(out.starts_with("a.txt: first bad phase: combining of instructions"), "{out}");
+    assert!(out.contains("first bad change of combining: 1 ") && out.contains("= v_lshl_add_u32"), "{out}");
+    let (code, out, _) = bisected("s_load_dwordx4");
+    assert!(code == Some(4) && out.contains("bad without any optional phase"), "{out}");
+    let (code, out, _) = bisected("v_rcp_f32");
+    assert_eq!((code, out.as_str()), (Some(0), "a.txt: good with all phases\n"));
+}
+
+#[test]
+fn without_a_command_the_emulator_judges() {
+    let (code, out, err) = outcome(&["aco", "bisect", "--gpu", "gfx900", "-"], SHADER);
+    assert_eq!((code, out.as_str(), err.as_str()), (Some(0), "standard input: good with all phases\n", ""));
+}

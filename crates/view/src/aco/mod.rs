@@ -1,0 +1,184 @@
+//! Shaders compiled for AMD GPUs: code in three forms, statistics, the program after phases, a run on the emulator, and the phase that breaks a shader.
+
+pub mod bisect;
+mod run;
+pub(crate) mod statistics;
+
+use crate::asm::AsmError;
+use crate::asm::amd::{Emit, assemble};
+pub use run::{EmulationError, EmulationRequest, EmulationView};
+pub use statistics::CodeStatistics;
+pub use unwedge_aco::graphics::{GraphicsOptions, TARGETS, TargetFormat};
+use unwedge_aco::ir::{Program, text};
+use unwedge_aco::{BackPhase, CompileError, Compiled, FRONT_PHASES, Masked};
+pub use unwedge_aco::{Limits, OPTIONS, Options, PassOption, Passes, UnknownOption};
+use unwedge_aco::{finish_with, front, object};
+use unwedge_capture::elf::Loader;
+use unwedge_isa::amdgcn::Gpu;
+use unwedge_shader::ir::{Shader, Stage};
+
+/// The form of a compiled shader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CodeForm {
+    /// Assembly with descriptor and metadata.
+    Assembly,
+    /// The bytes of the code.
+    Code,
+    /// A relocatable HSA code object.
+    Object,
+    /// An HSA code object that a loader maps.
+    Shared,
+}
+
+/// Why compiled code, or the program after a phase, is not shown.
+#[derive(Debug, thiserror::Error)]
+pub enum CompileViewError {
+    /// The shader is not compiled.
+    #[error(transparent)]
+    Compile(#[from] CompileError),
+    /// The assembly does not become an object.
+    #[error(transparent)]
+    Assemble(#[from] AsmError),
+    /// A graphics stage is not a kernel.
+    #[error("{0} shaders are not kernels, so they do not become HSA code objects")]
+    NotKernel(&'static str),
+    /// No phase has the name.
+    #[error("no phase is named {0}")]
+    Phase(String),
+}
+
+/// Names of phases, in their order.
+pub fn phases() -> impl Iterator<Item = &'static str> {
+    FRONT_PHASES.into_iter().chain(BackPhase::ALL.map(BackPhase::name))
+}
+
+/// A compiled shader.
+#[derive(Debug)]
+pub struct CompileView {
+    compiled: Compiled,
+    gpu: Gpu,
+    entry: String,
+    invocations: u32,
+    stage: Stage,
+}
+
+impl CompileView {
+    /// Compiles a shader, which is lowered in place.
+    ///
+    /// # Errors
+    ///
+    /// What is not compiled.
+    pub fn of(shader: &mut Shader, options: &Options) -> Result<CompileView, CompileViewError> {
+        let (invocations, stage) = (shader.info.invocations(), shader.info.stage);
+        let entry = shader.info.name.clone();
+        let compiled = unwedge_aco::compile(shader, options)?;
+        Ok(CompileView { compiled, gpu: options.gpu, entry, invocations, stage })
+    }
+
+    /// Statistics of the code.
+    pub fn statistics(&self) -> CodeStatistics {
+        CodeStatistics::of(&self.compiled, &self.gpu, self.invocations)
+    }
+
+    /// How many changes of instructions combining made.
+    pub fn combinations(&self) -> u32 {
+        self.compiled.combinations
+    }
+
+    /// The code in a form.
+    ///
+    /// # Errors
+    ///
+    /// If it does not become an object.
+    pub fn bytes(&self, form: CodeForm) -> Result<Vec<u8>, CompileViewError> {
+        if self.stage != Stage::Compute {
+            match form {
+                CodeForm::Assembly => return Ok(object::program(&self.compiled, &self.gpu).into_bytes()),
+                CodeForm::Code => {}
+                CodeForm::Object | CodeForm::Shared => {
+                    return Err(CompileViewError::NotKernel(self.stage.name()));
+                }
+            }
+        }
+        let source = || object::source(&self.compiled, &self.gpu, "main", self.invocations);
+        Ok(match form {
+            CodeForm::Assembly => source().into_bytes(),
+            CodeForm::Code => self.compiled.code.words.iter().flat_map(|word| word.to_le_bytes()).collect(),
+            CodeForm::Object => assemble(&source(), &self.gpu, Emit::Object(Loader::Hsa(5)))?,
+            CodeForm::Shared => assemble(&source(), &self.gpu, Emit::Shared(Loader::Hsa(5)))?,
+        })
+    }
+}
+
+/// Which programs are printed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PhaseRequest {
+    /// The names of phases, or `all`.
+    pub after: Vec<String>,
+    /// Those of phases that change the program.
+    pub changed: bool,
+}
+
+impl PhaseRequest {
+    /// Whether anything is printed.
+    pub fn is_any(&self) -> bool {
+        self.changed || !self.after.is_empty()
+    }
+
+    fn takes(&self, phase: &str) -> bool {
+        self.after.iter().any(|name| name == phase || name == "all")
+    }
+}
+
+/// Programs as they are printed.
+struct PhaseTexts<'a> {
+    request: &'a PhaseRequest,
+    before: String,
+    shown: String,
+}
+
+impl PhaseTexts<'_> {
+    fn add(&mut self, phase: &str, program: &Program) {
+        let mut text = String::new();
+        if self.request.changed || self.request.takes(phase) {
+            text::print(program, &mut text);
+        }
+        let changed = self.request.changed && self.before != text;
+        if changed || self.request.takes(phase) {
+            // One program alone can be read back.
+            if self.request.changed || self.request.after != [phase] {
+                self.shown += &format!("; after {phase}\n");
+            }
+            self.shown += &text;
+        }
+        self.before = text;
+    }
+}
+
+/// Programs after phases, as text.
+///
+/// # Errors
+///
+/// An unknown phase, or what keeps the shader from being compiled before any program was printed.
+pub fn print_phases(
+    shader: &mut Shader,
+    options: &Options,
+    request: &PhaseRequest,
+) -> Result<String, CompileViewError> {
+    let unknown = |name: &&String| *name != "all" && !phases().any(|known| known == *name);
+    if let Some(name) = request.after.iter().find(unknown) {
+        return Err(CompileViewError::Phase(name.clone()));
+    }
+    let mut texts = PhaseTexts { request, before: String::new(), shown: String::new() };
+    let masked = front(shader, options, &mut |phase, program| texts.add(phase, program));
+    let Masked { mut program, .. } = match masked {
+        Err(_) if !texts.shown.is_empty() => return Ok(texts.shown),
+        masked => masked?,
+    };
+    let mut watch = |phase: BackPhase, program: &Program| texts.add(phase.name(), program);
+    let finished = finish_with(&mut program, &options.limits, options.passes, &mut watch);
+    match finished {
+        Err(error) if texts.shown.is_empty() => Err(CompileError::from(error).into()),
+        _ => Ok(texts.shown),
+    }
+}

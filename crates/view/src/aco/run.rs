@@ -1,0 +1,430 @@
+//! A compiled compute shader on the emulator: memory as a driver lays it out, what buffers hold afterwards, and whether the interpreter of the
+//! shader IR leaves the same.
+
+use super::{CompileView, Options};
+use crate::asm::run::{FaultLine, fault_line};
+use crate::plural::counted;
+use crate::shader::request::descriptor_name;
+use crate::shader::run::BufferDump;
+use crate::shader::{OutputRequest, Workgroups};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use thiserror::Error;
+use unwedge_aco::Compiled;
+use unwedge_aco::abi::{Argument, descriptor_bytes, descriptor_offset};
+use unwedge_isa::amdgcn::{Gfx, Gpu};
+use unwedge_shader::interp::{
+    BindingPoint, Bindings, Dispatch as ShaderDispatch, Limits as ShaderLimits, NoImages,
+    Options as ShaderOptions, RunError, run_compute,
+};
+use unwedge_shader::ir::{ResourceClass, Shader, Stage};
+use unwedge_sim::amdgcn::{
+    Dispatch, Initial, MapError, Program, SCRATCH_BUFFER, SimMemory, Timing, Watch, watch,
+};
+
+/// Low words of the addresses of descriptor sets start here.
+const TABLES: u64 = 0x0001_0000;
+/// The code.
+const CODE: u64 = 0x4000_0000;
+/// Buffers, one after the other.
+const BUFFERS: u64 = 0x1_0000_0000;
+/// What starts of tables and buffers are multiples of; at least as much is free between them.
+const ALIGNMENT: u64 = 0x1_0000;
+
+/// A run on the emulator.
+#[derive(Debug)]
+pub struct EmulationRequest<'a> {
+    /// Workgroups.
+    pub workgroups: Workgroups,
+    /// Instructions that a workgroup may execute.
+    pub steps: u64,
+    /// Time everything as badly as hardware may, by this seed.
+    pub seed: Option<u64>,
+    /// Threads of this machine.
+    pub threads: usize,
+    /// Compare with the interpreter.
+    pub compare: bool,
+    /// Buffers that are wanted afterwards; all that change, if there are none.
+    pub outputs: &'a [OutputRequest],
+}
+
+/// Why there is no result.
+#[derive(Debug, Error)]
+pub enum EmulationError {
+    /// A graphics stage.
+    #[error("{0} shaders are not run; compute shaders are")]
+    Stage(&'static str),
+    /// The shader has images or samplers.
+    #[error("the shader has {0}, and --run binds buffers only")]
+    Resource(&'static str),
+    /// A buffer is wanted that is not bound.
+    #[error("--out {}: no --buffer is given for it", descriptor_name(*.0))]
+    Unbound(BindingPoint),
+    /// A descriptor has no place.
+    #[error("the place of descriptor {} in its set is not known", descriptor_name(*.0))]
+    Descriptor(BindingPoint),
+    /// Memory is too large.
+    #[error(transparent)]
+    Memory(#[from] MapError),
+    /// The interpreter does not come to the end.
+    #[error("the interpreter: {0}")]
+    Interpreter(#[from] RunError),
+}
+
+/// Where a buffer is not what the interpreter leaves.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(super) struct Difference {
+    set: u32,
+    binding: u32,
+    index: u32,
+    /// The first byte that differs, rounded down to a word.
+    byte: usize,
+    code: String,
+    interpreter: String,
+    /// Words that differ.
+    words: usize,
+}
+
+/// The part of the JSON object about a run.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(super) struct RunReport<'a> {
+    workgroups: [u32; 3],
+    instructions: u64,
+    faults: &'a [FaultLine],
+    /// Whether the interpreter leaves the same; absent if it was not asked, or if the shader does what Vulkan leaves undefined.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    equal: Option<bool>,
+    /// Findings of the interpreter.
+    #[serde(skip_serializing_if = "crate::json::is_zero")]
+    findings: usize,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    differences: &'a [Difference],
+    buffers: &'a [BufferDump],
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct EmulationView {
+    workgroups: [u32; 3],
+    instructions: u64,
+    faults: Vec<FaultLine>,
+    compared: bool,
+    findings: usize,
+    differences: Vec<Difference>,
+    buffers: Vec<BufferDump>,
+}
+
+/// A descriptor of a buffer of plain bytes.
+fn descriptor(base: u64, size: u64, generation: Gfx) -> [u32; 4] {
+    let format = match generation {
+        Gfx::Gfx10 | Gfx::Gfx10_3 => 20 << 12 | 1 << 24 | 3 << 28,
+        generation if generation >= Gfx::Gfx11 => 20 << 12 | 3 << 28,
+        _ => 7 << 12 | 4 << 15,
+    };
+    let selects = 4 | 5 << 3 | 6 << 6 | 7 << 9;
+    [base as u32, (base >> 32) as u32, u32::try_from(size).unwrap_or(u32::MAX), format | selects]
+}
+
+/// The descriptor of scratch memory, for code up to gfx10.
+fn scratch_descriptor(gpu: &Gpu) -> [u32; 4] {
+    let swizzled = 1 << 31;
+    let stride = if gpu.wave64() { 3 << 21 } else { 2 << 21 };
+    let rest = match gpu.generation() {
+        Gfx::Gfx6 | Gfx::Gfx7 | Gfx::Gfx8 => 1 << 19,
+        generation if generation >= Gfx::Gfx10 => 3 << 28,
+        _ => 0,
+    };
+    [SCRATCH_BUFFER as u32, (SCRATCH_BUFFER >> 32) as u32 | swizzled, u32::MAX, stride | 1 << 23 | rest]
+}
+
+fn word(bytes: &[u8], number: usize) -> u32 {
+    let bytes = bytes.get(number * 4..).unwrap_or_default();
+    bytes.iter().take(4).rev().fold(0, |word, byte| word << 8 | u32::from(*byte))
+}
+
+/// Memory of a run: where the tables of descriptor sets, push constants and buffers are.
+struct Layout {
+    memory: SimMemory,
+    /// By set: the low word of its address.
+    tables: BTreeMap<u32, u32>,
+    push: u32,
+    /// By number of the memory of the bindings: its address.
+    buffers: Vec<u64>,
+}
+
+impl Layout {
+    fn of(shader: &Shader, bindings: &Bindings, options: &Options) -> Result<Layout, EmulationError> {
+        let generation = options.gpu.generation();
+        let high = u64::from(options.address_high) << 32;
+        let mut memory = SimMemory::default();
+        let mut buffers = Vec::new();
+        let mut next = BUFFERS;
+        let after = |start: u64, size: usize| (start + size as u64 + ALIGNMENT).next_multiple_of(ALIGNMENT);
+        for bytes in &bindings.memory {
+            buffers.push(next);
+            if !bytes.is_empty() {
+                memory.map(next, bytes.clone())?;
+            }
+            next = after(next, bytes.len());
+        }
+        let mut sets: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
+        let mut place = |set: u32, offset: u32, words: &[u32]| {
+            let table = sets.entry(set).or_default();
+            let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            let range = offset as usize..offset as usize + bytes.len();
+            table.resize(table.len().max(range.end), 0);
+            table[range].copy_from_slice(&bytes);
+        };
+        for resource in shader.resources.values() {
+            let class = match resource.class {
+                class @ (ResourceClass::UniformBuffer | ResourceClass::StorageBuffer) => class,
+                ResourceClass::UniformTexelBuffer | ResourceClass::StorageTexelBuffer => {
+                    return Err(EmulationError::Resource("texel buffers"));
+                }
+                ResourceClass::Sampler => return Err(EmulationError::Resource("samplers")),
+                _ => return Err(EmulationError::Resource("images")),
+            };
+            let (set, binding) = (resource.set, resource.binding);
+            let first = descriptor_offset(shader, set, binding)
+                .ok_or(EmulationError::Descriptor(BindingPoint { set, binding, index: 0 }))?;
+            // What is not bound has a descriptor of no bytes.
+            place(set, first, &[0; 4]);
+            let own =
+                bindings.buffers.iter().filter(|(point, _)| (point.set, point.binding) == (set, binding));
+            for (point, view) in own {
+                let offset =
+                    point.index.checked_mul(descriptor_bytes(class)).and_then(|at| at.checked_add(first));
+                // A table is as large as its last descriptor is far.
+                let offset = offset.filter(|offset| *offset < 1 << 20);
+                let offset = offset.ok_or(EmulationError::Descriptor(*point))?;
+                place(set, offset, &descriptor(buffers[view.memory] + view.offset, view.size, generation));
+            }
+        }
+        let mut low = TABLES;
+        let mut tables = BTreeMap::new();
+        for (set, bytes) in sets {
+            tables.insert(set, low as u32);
+            low = after(low, bytes.len());
+            memory.map(high | u64::from(tables[&set]), bytes)?;
+        }
+        let push = low as u32;
+        // Loads of push constants may be of whole cache lines.
+        let mut bytes = bindings.push.clone();
+        bytes.resize(bytes.len().next_multiple_of(64).max(256), 0);
+        memory.map(high | low, bytes)?;
+        Ok(Layout { memory, tables, push, buffers })
+    }
+
+    fn dispatch(
+        &self,
+        compiled: &Compiled,
+        gpu: &Gpu,
+        size: [u32; 3],
+        push: &[u8],
+        request: &EmulationRequest<'_>,
+    ) -> Dispatch {
+        let mut dispatch = Dispatch {
+            groups: request.workgroups.0,
+            size,
+            lds: compiled.code.lds_bytes,
+            scratch: compiled.code.scratch_bytes,
+            mode: 0x100 | u32::from(compiled.float_mode),
+            group_id_in_ttmp: gpu.generation() >= Gfx::Gfx12,
+            steps: request.steps,
+            timing: request.seed.map_or(Timing::Plain, |seed| Timing::Adversarial { seed }),
+            threads: request.threads,
+            ..Dispatch::default()
+        };
+        for location in compiled.args.iter() {
+            let reg = location.reg.reg();
+            let vector = reg.index() as u8;
+            let scalar = match location.argument {
+                Argument::WorkgroupId(axis) => {
+                    dispatch.group_id[usize::from(axis)] = Some(reg.0);
+                    continue;
+                }
+                Argument::LocalId(axis) => {
+                    dispatch.vectors.push((vector, Initial::LocalId(axis)));
+                    continue;
+                }
+                Argument::LocalIdsPacked => {
+                    dispatch.vectors.push((vector, Initial::PackedLocalIds));
+                    continue;
+                }
+                Argument::RingOffsets => {
+                    let words = (reg.0..).zip(scratch_descriptor(gpu));
+                    dispatch.scalars.extend(words.take(location.dwords.into()));
+                    continue;
+                }
+                Argument::DescriptorSet(set) => self.tables.get(&set).copied(),
+                Argument::PushConstant(number) => Some(word(push, number as usize)),
+                Argument::PushConstants => Some(self.push),
+                Argument::NumWorkgroups(axis) => Some(request.workgroups.0[usize::from(axis)]),
+                Argument::ScratchOffset => Some(0),
+                _ => None,
+            };
+            dispatch.scalars.extend(scalar.map(|scalar| (reg.0, scalar)));
+        }
+        dispatch
+    }
+}
+
+impl EmulationView {
+    /// Runs compiled code of a shader, which is given as it was before it was lowered. Buffers have their content afterwards.
+    ///
+    /// # Errors
+    /// What cannot be run.
+    pub fn of(
+        shader: &Shader,
+        compiled: &CompileView,
+        options: &Options,
+        bindings: &mut Bindings,
+        request: &EmulationRequest<'_>,
+    ) -> Result<EmulationView, EmulationError> {
+        if shader.info.stage != Stage::Compute {
+            return Err(EmulationError::Stage(shader.info.stage.name()));
+        }
+        let unbound = |output: &&OutputRequest| !bindings.buffers.contains_key(&output.point);
+        if let Some(output) = request.outputs.iter().find(unbound) {
+            return Err(EmulationError::Unbound(output.point));
+        }
+        let mut layout = Layout::of(shader, bindings, options)?;
+        let (gpu, size) = (&options.gpu, shader.info.workgroup_size);
+        let dispatch = layout.dispatch(&compiled.compiled, gpu, size, &bindings.push, request);
+        let program = Program::new(&compiled.compiled.code.words, CODE, *gpu);
+        let outcome = watch(&program, &mut layout.memory, &dispatch, Watch::Nobody);
+        let before = bindings.memory.clone();
+        for (bytes, address) in bindings.memory.iter_mut().zip(&layout.buffers) {
+            if let Some(left) = layout.memory.get(*address, bytes.len()) {
+                bytes.copy_from_slice(left);
+            }
+        }
+        let mut view = EmulationView {
+            workgroups: request.workgroups.0,
+            instructions: outcome.steps,
+            faults: outcome.faults.iter().map(|fault| fault_line(&program, fault)).collect(),
+            compared: false,
+            findings: 0,
+            differences: Vec::new(),
+            buffers: Vec::new(),
+        };
+        if request.compare {
+            let mut own = Bindings { memory: before.clone(), ..bindings.clone() };
+            view.compare(shader, &mut own, bindings, gpu, request)?;
+        }
+        for (&point, buffer) in &bindings.buffers {
+            let Some(bytes) = bindings.memory.get(buffer.memory) else { continue };
+            let asked = request.outputs.iter().any(|output| output.point == point && output.file.is_none());
+            let changed = before.get(buffer.memory).is_some_and(|before| before != bytes);
+            if asked || request.outputs.is_empty() && changed {
+                view.buffers.push(BufferDump::of(point, bytes));
+            }
+        }
+        Ok(view)
+    }
+
+    /// Runs the interpreter on `own`, and compares it with what the code left.
+    fn compare(
+        &mut self,
+        shader: &Shader,
+        own: &mut Bindings,
+        left: &Bindings,
+        gpu: &Gpu,
+        request: &EmulationRequest<'_>,
+    ) -> Result<(), EmulationError> {
+        let limits = ShaderLimits { steps: u64::MAX, ..ShaderLimits::default() };
+        let subgroup_size = if gpu.wave64() { 64 } else { 32 };
+        let options = ShaderOptions { subgroup_size, limits, ..ShaderOptions::default() };
+        let report =
+            run_compute(shader, ShaderDispatch::new(request.workgroups.0), own, &mut NoImages, &options)?;
+        self.findings = report.findings.len();
+        self.compared = self.findings == 0;
+        if !self.compared {
+            return Ok(());
+        }
+        for (&BindingPoint { set, binding, index }, buffer) in &left.buffers {
+            let (Some(code), Some(wanted)) = (left.memory.get(buffer.memory), own.memory.get(buffer.memory))
+            else {
+                continue;
+            };
+            let differ = |number: &usize| word(code, *number) != word(wanted, *number);
+            let mut differing = (0..code.len().div_ceil(4)).filter(differ);
+            if let Some(first) = differing.next() {
+                self.differences.push(Difference {
+                    set,
+                    binding,
+                    index,
+                    byte: first * 4,
+                    code: format!("{:08x}", word(code, first)),
+                    interpreter: format!("{:08x}", word(wanted, first)),
+                    words: 1 + differing.count(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there were no faults, and what the interpreter leaves is the same if it was asked.
+    pub fn is_good(&self) -> bool {
+        self.faults.is_empty() && self.differences.is_empty()
+    }
+
+    /// Whether the interpreter was asked, and reports what Vulkan leaves undefined.
+    pub fn is_undefined(&self) -> bool {
+        self.findings > 0
+    }
+
+    pub(super) fn report(&self) -> RunReport<'_> {
+        RunReport {
+            workgroups: self.workgroups,
+            instructions: self.instructions,
+            faults: &self.faults,
+            equal: self.compared.then_some(self.differences.is_empty()),
+            findings: self.findings,
+            differences: &self.differences,
+            buffers: &self.buffers,
+        }
+    }
+
+    /// Faults, differences, buffers, and a line that sums up.
+    ///
+    /// # Errors
+    /// When `out` does not take it.
+    pub fn text(&self, out: &mut dyn Write) -> io::Result<()> {
+        for fault in &self.faults {
+            write!(out, "{fault}")?;
+        }
+        for buffer in &self.buffers {
+            buffer.text(out)?;
+        }
+        for Difference { set, binding, index, byte, code, interpreter, words } in &self.differences {
+            let point = BindingPoint { set: *set, binding: *binding, index: *index };
+            let words = counted(*words as u64, "word differs", "words differ");
+            let name = descriptor_name(point);
+            writeln!(
+                out,
+                "buffer {name}: {words} from what the interpreter leaves, the first at byte {byte:#x}: {code}, not {interpreter}"
+            )?;
+        }
+        if self.findings > 0 {
+            let findings = counted(self.findings as u64, "finding", "findings");
+            writeln!(
+                out,
+                "not compared: the interpreter reports undefined behaviour ({findings}; see shader run)"
+            )?;
+        } else if self.compared && self.differences.is_empty() {
+            writeln!(out, "the interpreter leaves the same")?;
+        }
+        let workgroups: u64 = self.workgroups.iter().fold(1, |all, &n| all.saturating_mul(n.into()));
+        writeln!(
+            out,
+            "{}, {}, {}",
+            counted(workgroups, "workgroup", "workgroups"),
+            counted(self.instructions, "instruction", "instructions"),
+            counted(self.faults.len() as u64, "fault", "faults")
+        )
+    }
+}
