@@ -5,7 +5,9 @@
 
 mod rig;
 
-use rig::group::{GroupExpectation, GroupPrograms, build_group, expect_group, judge_group, pass_through};
+use rig::group::{
+    GroupExpectation, GroupPrograms, build_group, expect_group, judge_group, pass_through, pass_triangles,
+};
 use rig::pipeline::{Expectation, build, expect, judge};
 use rig::recorded::{columns, in_parallel};
 use std::cell::OnceCell;
@@ -275,6 +277,24 @@ fn random_shaders_do_what_the_interpreter_does() {
     let count = wrong.len();
     wrong.truncate(40);
     assert!(wrong.is_empty(), "{count} of {seeds} are wrong: {wrong:#?}");
+}
+
+/// Points of patches are the vertices of a geometry shader, merged or in the ring.
+#[test]
+fn evaluation_shaders_run_before_geometry_shaders() {
+    let targets = targets();
+    let shaders = (0..400).map(|seed| (seed, random_stage(&mut Rng::new(seed))));
+    let jobs: Vec<(u64, Shader)> =
+        shaders.filter(|(_, shader)| shader.info.stage == Stage::TessEval).take(60).collect();
+    let results = in_parallel(&jobs, |(seed, first)| {
+        let second = pass_triangles(first);
+        let (target, options) = &targets[*seed as usize % targets.len()];
+        let expected = Expected { before: Some(first.clone()), ..Expected::new(&second, *seed) };
+        (Stage::TessEval, target.clone(), format!("seed {seed}"), expected.verdict(options))
+    });
+    let agree = results.iter().filter(|(.., verdict)| *verdict == Verdict::Agrees).count();
+    let wrong = report(results);
+    assert!(wrong.is_empty() && agree > 0, "{agree} agree: {wrong:#?}");
 }
 
 /// The table of stages says what the recorded facts say.

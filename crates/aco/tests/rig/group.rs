@@ -117,6 +117,47 @@ pub fn pass_through(second: &Shader) -> Shader {
     shader
 }
 
+/// A geometry shader that passes on triangles, with what another shader stores of their vertices.
+pub fn pass_triangles(first: &Shader) -> Shader {
+    let mut first = first.clone();
+    lower_io(&mut first);
+    let mut stored: Vec<(u32, u8)> =
+        stored_by(&first).into_iter().map(|(key, component, _)| (key.slot, component as u8)).collect();
+    stored.sort_unstable();
+    stored.dedup();
+    let mut shader = Shader::default();
+    shader.info.stage = Stage::Geometry;
+    shader.info.name = "main".to_owned();
+    shader.info.float_modes = first.info.float_modes;
+    shader.info.input_primitive = Some(Primitive::Triangles);
+    shader.info.output_primitive = Some(Primitive::Triangles);
+    shader.info.output_vertices = 3;
+    shader.add_function();
+    let func = shader.entry_mut();
+    let body = func.body();
+    for vertex in 0..3 {
+        for &(slot, component) in &stored {
+            let mut b = Builder::at_end(func, body);
+            let (vertex, offset) = (b.u32(vertex), b.u32(0));
+            let output = SlotAccess {
+                dir: SlotDir::Output,
+                vertex: false,
+                patch: false,
+                component,
+                slot: slot as u16,
+                count: 1,
+                index: 0,
+            };
+            let input = SlotAccess { dir: SlotDir::Input, vertex: true, ..output };
+            let value = b.value(Op::LoadSlot, Payload::Slot(input), &[vertex, offset], Type::B32);
+            b.inst(Op::StoreSlot, Payload::Slot(output), &[value, offset], &[]);
+        }
+        Builder::at_end(func, body).inst(Op::EmitVertex, Payload::Stream(0), &[], &[]);
+    }
+    Builder::at_end(func, body).return_(&[]);
+    shader
+}
+
 fn primitive_vertices(primitive: Option<Primitive>) -> usize {
     match primitive {
         Some(Primitive::Points) => 1,

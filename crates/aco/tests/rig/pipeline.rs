@@ -435,9 +435,11 @@ impl Case {
             input.system_values.get(&value).map_or(0, |words| words[lane])
         };
         Some(match argument {
-            Argument::VertexId => each(&|input| value(input, SystemValue::VertexIndex, 0) - self.base_vertex),
+            Argument::VertexId => {
+                each(&|input| value(input, SystemValue::VertexIndex, 0).wrapping_sub(self.base_vertex))
+            }
             Argument::InstanceId => {
-                each(&|input| value(input, SystemValue::InstanceIndex, 0) - self.first_instance)
+                each(&|input| value(input, SystemValue::InstanceIndex, 0).wrapping_sub(self.first_instance))
             }
             Argument::TessU => each(&|input| value(input, SystemValue::TessCoord, 0)),
             Argument::TessV => each(&|input| value(input, SystemValue::TessCoord, 1)),
