@@ -4,10 +4,10 @@
     ci/pages.py [--shots FOLDER] PAGE…     pictures of pages are as high as the page, at most 8,000 pixels
 
 Each page is loaded at 360 and 1,600 pixels of width, light and dark. The script reports text in the console, requests, pages that are
-wider than the window, ids that come twice, and serious or critical findings of axe-core. The exit status is 1 if it reports any.
+wider than the window, duplicate ids, and serious or critical findings of axe-core. The exit status is 1 if it reports any.
 
-axe-core takes seconds for a thousand elements and grows faster than their number. Of rows, items and stretches of text that are equal but
-for their text, it is given the first 40 of each parent, with every fold open. The script says of how many elements it judged how many.
+axe-core takes seconds for a thousand elements, and its time grows faster than their number. Of rows, items and spans that are equal except
+for their text, it gets the first 40 of each parent, with every fold open. The script prints how many elements it checked.
 
 It needs Chromium (`apt-get install chromium`), the Python package playwright, and axe-core (`npm install axe-core`; AXE names
 axe.min.js). Without them it prints that it was skipped and exits with status 0. It is not part of CI.
@@ -31,10 +31,10 @@ FLAGS = [
 ]
 
 
-# Pixels of height that a picture has at most; Chromium makes none of more than 16,384.
+# The greatest height of a picture in pixels; the limit of Chromium is 16,384.
 SHOT = 8000
-# Takes elements away that are equal but for their text and where links lead to, after the first of a parent. Stretches of text are
-# only unwrapped, so that lines stay as long as they are. Returns how many elements there were, and how many are left.
+# Removes elements that are equal except for their text and the targets of links, after the first MOST_EQUAL of a parent. Spans are only
+# unwrapped, so that lines keep their length. Returns the number of elements before and after.
 THIN = """(most) => {
   const all = document.querySelectorAll("body *").length;
   const shape = (element) => {

@@ -1,4 +1,4 @@
-//! A fast hash of what a program consists of: numbers of entities and small structures. Keys are not chosen by who would make them collide.
+//! A fast hash for numbers of entities and small structures. It does not resist keys that are chosen to collide.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};

@@ -35,7 +35,7 @@ struct ExecAccess {
 
 fn access(inst: &Inst, gpu: &Gpu) -> ExecAccess {
     let row = inst.row();
-    // A message of a geometry shader is one of each active lane.
+    // The hardware takes a message of a geometry shader once for each active lane.
     if effects::is_vector(row.format) || inst.opcode() == Opcode::s_sendmsg {
         return ExecAccess { reads: true, writes: false, only: false };
     }

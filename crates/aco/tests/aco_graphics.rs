@@ -1,4 +1,4 @@
-//! Vertex and fragment shaders: compiled for every generation, run on the emulator, and compared with the interpreter of the shader IR.
+//! Shaders of all graphics stages: compiled for every generation, run on the emulator, and compared with the interpreter of the shader IR.
 //!
 //! Shaders of the conformance suite and random ones. What the compiler refuses is counted by its message. `UNWEDGE_ALL=1` takes all modules for all targets, `UNWEDGE_SAMPLE=N` every Nth for one target each, `UNWEDGE_SEEDS=N`
 //! so many random shaders, `UNWEDGE_GPU=LIST` these GPUs only.

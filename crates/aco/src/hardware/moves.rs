@@ -1,6 +1,6 @@
 //! Instructions that move one value: a register, a pair, bytes of a register, and swaps.
 //!
-//! Bytes around those that are written are kept: by SDWA on gfx8 to gfx10.3, by halves of registers and `v_perm_b32` after that.
+//! Bytes around those that are written are kept: by SDWA on gfx8 to gfx10.3, by halves of registers and `v_perm_b32` on later GPUs.
 
 use super::copies::{CopySource, RegCopy};
 use super::{Emitter, dword, phys, sgpr_to, vgpr_to};

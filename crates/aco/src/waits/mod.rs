@@ -36,7 +36,7 @@ fn insert_for(program: &mut MachineProgram, all: bool) {
     let mut due: BTreeSet<usize> = (0..count).collect();
     while let Some(block) = due.pop_first() {
         let mut pending = starts[block].clone();
-        // What is made last is right: a block whose start changes is followed again.
+        // The last result of a block is the right one, because a block whose start changes is followed again.
         made[block].clear();
         made[block].reserve(program.blocks[block].insts.len() + 4);
         follow(&program.blocks[block].insts, &gpu, &mut pending, all, &mut made[block]);
@@ -124,7 +124,7 @@ fn write(numbers: &WaitNumbers, gpu: &Gpu, out: &mut Vec<MachineInst>) {
             continue;
         }
         let immediate = own().fold(0, |immediate, wait| {
-            // The most that the field holds waits for nothing.
+            // The greatest value of the field is no wait, so a wait for more accesses waits for one less.
             let most = wait.field.most();
             let number = open[wait.counter as usize].take();
             immediate | wait.field.put(number.map_or(most, |number| number.min(most.saturating_sub(1))))

@@ -1,4 +1,4 @@
-//! The optional phase that breaks a shader, and of combining the change: found by compiling with more and more of them.
+//! Finds the optional phase that breaks a shader, and the change of combining, by compiling with more and more of them.
 //!
 //! Never: judges code, which the caller does.
 

@@ -21,11 +21,11 @@ use unwedge_isa::amdgcn::model::Gfx;
 /// Halves of [`Argument::EmittedLds`].
 const VERTICES: (u32, u32) = (0, 16);
 const COUNTS: (u32, u32) = (16, 16);
-/// Bytes of the numbers of vertices; as many dwords are waves at most, and one more.
+/// Bytes of the counts of vertices: a dword for each wave, and one for their sum.
 const COUNT_BYTES: u32 = 64;
 /// How many waves a workgroup has.
 const WAVES: (u32, u32) = (28, 4);
-/// A primitive that is none.
+/// The null primitive.
 const NO_PRIMITIVE: u32 = 0x8000_0000;
 
 impl Selector<'_> {
@@ -38,7 +38,7 @@ impl Selector<'_> {
         self.sum(begin, own)
     }
 
-    /// Nothing is counted yet.
+    /// Sets all counts to zero.
     pub(super) fn clear_counts(&mut self) -> Selected<()> {
         let thread = self.group_vertex();
         let few = self.valu_compare(Opcode::v_cmp_gt_u32, &[Operand::c32(COUNT_BYTES / 4), thread]);
@@ -139,9 +139,9 @@ impl Selector<'_> {
         SlotPlace { constant: COUNT_BYTES, ..self.count_place(number) }
     }
 
-    /// The first wave asks for room.
+    /// The first wave allocates space for vertices and primitives.
     fn ask_for_emitted(&mut self, first: Operand, total: Operand) -> Selected<()> {
-        // There a workgroup without vertices hangs.
+        // A workgroup without vertices hangs these GPUs.
         let never_none = self.gfx == Gfx::Gfx10;
         let mut exported = Ok(());
         self.only_if(first, |selector| {
@@ -156,7 +156,7 @@ impl Selector<'_> {
         exported
     }
 
-    /// A vertex, and a primitive that is none.
+    /// A vertex, and the null primitive.
     fn export_nothing(&mut self) -> Selected<()> {
         let lane = self.lane();
         let first = self.valu_compare(Opcode::v_cmp_eq_u32, &[Operand::c32(0), lane]);

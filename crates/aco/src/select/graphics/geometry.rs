@@ -78,7 +78,7 @@ impl Selector<'_> {
         let begin = match vertex.as_const() {
             Some(number) => self.vertex_place(number as u32, bytes),
             None => {
-                // One of few.
+                // There are few vertices, so the place is chosen by comparisons.
                 let most = crate::lower::geometry::input_vertices(self.shader.info.input_primitive);
                 let mut chosen = self.vertex_place(0, bytes);
                 for number in 1..most {

@@ -46,7 +46,7 @@ impl Selector<'_> {
         self.salu_compare(Opcode::s_cmp_eq_u32, &[wave, Operand::c32(0)])
     }
 
-    /// Asks for room for vertices and primitives.
+    /// Allocates space for vertices and primitives (`GS_ALLOC_REQ`).
     pub(super) fn allocate(&mut self, vertices: Operand, primitives: Operand) {
         let shift = Operand::c32(MESSAGE_PRIMITIVES);
         let primitives = self.salu(Opcode::s_lshl_b32, RegClass::S1, &[primitives, shift]);
@@ -67,7 +67,7 @@ impl Selector<'_> {
         if geometry { self.clear_counts() } else { self.start_primitives() }
     }
 
-    /// Asks for room, and exports primitives.
+    /// Allocates space, and exports primitives.
     fn start_primitives(&mut self) -> Selected<()> {
         let first = self.is_first_wave();
         self.only_if(first, |selector| {
