@@ -11,7 +11,7 @@ use crate::passes::Passes;
 use crate::valid::PhaseChecks;
 use crate::{exec, helpers, lower, mask_phis, schedule, select};
 use unwedge_isa::amdgcn::Gpu;
-use unwedge_shader::ir::{FloatMode, Op, Round, Shader, ShaderInfo, Stage, SystemValue, Type};
+use unwedge_shader::ir::{FloatMode, Modes, Op, Round, Shader, ShaderInfo, Stage, SystemValue, Type};
 
 /// What a program is compiled for.
 #[derive(Debug, Clone)]
@@ -224,6 +224,7 @@ pub fn front(
     options: &Options,
     watch: &mut dyn FnMut(&'static str, &Program),
 ) -> Result<Masked, CompileError> {
+    stores_no_feedback(&shader.info)?;
     let float_mode = float_mode(&shader.info.float_modes)?;
     lower::lower(shader, options);
     let args = Args::of(&[shader], options)?;
@@ -241,6 +242,7 @@ pub fn front_merged(
     options: &Options,
     watch: &mut dyn FnMut(&'static str, &Program),
 ) -> Result<Masked, CompileError> {
+    stores_no_feedback(&second.info)?;
     let float_mode = float_mode(&joined_modes(&first.info, &second.info)?)?;
     lower::lower(first, options);
     lower::lower(second, options);
@@ -249,6 +251,14 @@ pub fn front_merged(
     // What the first shader is given may be less now.
     let args = Args::of(&[first, second], options)?;
     front_lowered(&[first, second], args, float_mode, options, watch)
+}
+
+/// The last stage before the rasterizer stores transform feedback.
+fn stores_no_feedback(info: &ShaderInfo) -> Result<(), CompileError> {
+    match info.modes.any(Modes::CAPTURES) {
+        true => Err(CompileError::Interface("transform feedback")),
+        false => Ok(()),
+    }
 }
 
 /// How floats behave in both of two shaders.

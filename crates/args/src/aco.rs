@@ -20,9 +20,9 @@ pub struct Aco {
 /// The commands of `aco`.
 #[derive(Debug, Subcommand)]
 pub enum AcoCommand {
-    /// Compile a compute, vertex or fragment shader to machine code
+    /// Compile a compute or graphics shader to machine code
     #[command(
-        after_help = "Exit status 4: the shader uses something that is not compiled yet, which standard error names; or --run has a fault, or --compare a difference.\n\n\
+        after_help = "Exit status 4: the shader uses something that is not compiled yet, which standard error names; --run finds a fault; or --compare finds a difference.\n\n\
         Examples:\n  unwedge aco compile --gpu gfx1030 shader.spv\n  \
         unwedge aco compile --gpu gfx1030 --features +wavefrontsize64 --stats shader.spv\n  \
         unwedge aco compile --gpu gfx1100 --emit object -o shader.o shader.spv\n  \
@@ -90,14 +90,26 @@ pub struct AcoEmulation {
     #[arg(long, value_name = "HEX|FILE")]
     pub push: Option<PushRequest>,
     /// Instructions that a workgroup may execute
-    #[arg(long, value_name = "COUNT", default_value = "10000000")]
+    #[arg(long, value_name = "COUNT", default_value_t = STEPS)]
     pub steps: u64,
     /// Time everything as badly as hardware may: what the code must not rely on is unknown, and reported if it matters
     #[arg(long, value_name = "NUMBER")]
     pub seed: Option<u64>,
-    /// Threads of this machine, as many as it has cores if not said; the result does not depend on it
+    /// Threads of this machine, by default as many as it has cores; the result does not depend on them
     #[arg(long, value_name = "COUNT")]
     pub threads: Option<usize>,
+}
+
+/// The default of `--steps`.
+const STEPS: u64 = 10_000_000;
+
+impl AcoEmulation {
+    /// Whether an option is given that only running needs.
+    pub fn is_asked(&self) -> bool {
+        let AcoEmulation { groups, buffer, push, steps, seed, threads } = self;
+        let counts = groups.0 != [1; 3] || *steps != STEPS || threads.is_some();
+        counts || !buffer.is_empty() || push.is_some() || seed.is_some()
+    }
 }
 
 /// `aco compile`
@@ -150,13 +162,13 @@ pub struct AcoBisect {
     /// The shader.
     #[command(flatten)]
     pub input: ShaderInput,
-    /// Another shader; the first one that is bad is looked at. Repeatable
+    /// Another shader; the first one that is bad is bisected. Repeatable
     #[arg(long, value_name = "FILE")]
     pub also: Vec<PathBuf>,
     /// What code is made.
     #[command(flatten)]
     pub codegen: AcoCodegen,
-    /// What COMMAND is given
+    /// The form of the code that COMMAND gets
     #[arg(long, value_enum, default_value = "shared")]
     pub emit: AcoEmit,
     /// How it is run, without a command.

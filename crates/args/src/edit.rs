@@ -204,7 +204,7 @@ pub struct Trials {
     /// Steps that a submit may take on the virtual Adreno
     #[arg(long, value_name = "N", default_value = "1048576", value_parser = value_parser!(u64).range(1..))]
     pub max_steps: u64,
-    /// Kill a command that runs longer: `bisect` takes its capture for bad, `reduce` for one without the fault
+    /// Kill a command that runs longer: `bisect` counts its capture as bad, `reduce` for one without the fault
     #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = value_parser!(u64).range(1..=86_400))]
     pub timeout: u64,
     /// The command that judges an edited capture, with its arguments

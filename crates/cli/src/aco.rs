@@ -67,9 +67,9 @@ fn failed(name: &str, error: &EmulationError) -> Failure {
 }
 
 fn compile(args: &AcoCompile, global: &Global) -> Result<Outcome, Failure> {
-    let AcoEmulation { buffer, push, seed, .. } = &args.emulation;
-    if !args.run && (!buffer.is_empty() || push.is_some() || seed.is_some()) {
-        return Err(Failure::Usage("--buffer, --push and --seed belong to --run".to_owned()));
+    if !args.run && args.emulation.is_asked() {
+        let options = "--groups, --buffer, --push, --steps, --seed and --threads";
+        return Err(Failure::Usage(format!("{options} belong to --run")));
     }
     let options = options(&args.codegen)?;
     let (name, shader) = load(&args.input, global)?;

@@ -34,7 +34,7 @@ pub(crate) fn filled(mut input: Input, folder: &Path, limit: u64) -> Input {
         input.diagnostics.push(Diagnostic::loss(None, message));
     }
     if missing.len() > MAX_NAMED {
-        let message = format!("nor can {} others", missing.len() - MAX_NAMED);
+        let message = format!("nor can others: {} more", missing.len() - MAX_NAMED);
         input.diagnostics.push(Diagnostic::loss(None, message));
     }
     input.bytes = bundle::archive(&members);
@@ -47,10 +47,18 @@ fn read(name: &str, folder: &Path, limit: u64) -> Option<Vec<u8>> {
     if !name.components().all(|part| matches!(part, Component::Normal(_))) {
         return None;
     }
-    let file = File::open(folder.join(name)).ok()?;
-    if !file.metadata().ok()?.is_file() {
+    // Neither the file nor a folder on the way to it may be a link, which may lead elsewhere; opening a pipe would wait.
+    let mut path = folder.to_owned();
+    let mut kind = None;
+    for part in name.components() {
+        path.push(part);
+        kind = Some(path.symlink_metadata().ok()?.file_type()).filter(|kind| !kind.is_symlink());
+        kind?;
+    }
+    if !kind?.is_file() {
         return None;
     }
+    let file = File::open(path).ok()?;
     let mut contents = Vec::new();
     file.take(limit.saturating_add(1)).read_to_end(&mut contents).ok()?;
     (contents.len() as u64 <= limit).then_some(contents)

@@ -230,6 +230,27 @@ fn thin_archives_have_the_files_beside_them() {
     let none = unwedge(&["info", &path("lib/none.a")], &[]);
     let (listed, said) = (text(&none.stdout), text(&none.stderr));
     assert!(listed.contains("none for an AMD GPU") && said.contains("names 1, to be read"), "{listed}{said}");
+    // Links may lead elsewhere, and a pipe never ends.
+    #[cfg(unix)]
+    {
+        for (from, to) in [("../outside.o", "lib/link.o"), ("..", "lib/up")] {
+            std::os::unix::fs::symlink(from, path(to)).expect("a link is made");
+        }
+        let made = std::process::Command::new("mkfifo").arg(path("lib/pipe.o")).status();
+        assert!(made.is_ok_and(|status| status.success()), "a pipe is made");
+        let names = ["link.o", "up/outside.o", "pipe.o"];
+        std::fs::write(path("lib/links.a"), thin_archive(&[&["one.o"][..], &names].concat()))
+            .expect("written");
+        let links = unwedge(&["info", &path("lib/links.a")], &[]);
+        let (listed, said) = (text(&links.stdout), text(&links.stderr));
+        assert!(listed.contains("gfx906") && !listed.contains("gfx1030"), "{listed}");
+        for name in names {
+            assert!(
+                said.contains(&format!("{name}, which the thin archive names, cannot be read")),
+                "{said}"
+            );
+        }
+    }
     // Of standard input nothing is beside it.
     let (code, said) = refused(&["info", "-"], &thin_archive(&["one.o"]));
     assert!(code == Some(3) && said.contains("a thin archive holds no files"), "{said}");

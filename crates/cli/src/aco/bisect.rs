@@ -10,15 +10,12 @@ use crate::shader::{bound, load, load_file};
 use crate::trial::TrialCommand;
 use std::io::Write;
 use std::time::Duration;
-use unwedge::shader::interp::{BindingPoint, Bindings};
-use unwedge::shader::ir::{ResourceClass, Shader};
-use unwedge_view::aco::bisect::{BisectResult, CodeVerdict, bisect};
+use unwedge::shader::ir::Shader;
+use unwedge_view::aco::bisect::{BisectResult, CodeVerdict, bisect, fill};
 use unwedge_view::aco::{CompileView, EmulationView, Options};
 
 /// The exit status of a command that cannot judge.
 const SKIP: i32 = 125;
-/// Bytes of a buffer that the command line does not give, unless the shader says that it has more.
-const BUFFER: usize = 4096;
 
 /// Runs the command.
 pub(super) fn run(args: &AcoBisect, global: &Global) -> Result<Outcome, Failure> {
@@ -116,37 +113,9 @@ fn by_command(
         Some(SKIP) => Ok(CodeVerdict::Skip),
         Some(status) if status > 127 => {
             let name = trial.name();
-            Err(Failure::Unusable(format!("{name} exits with status {status}, which judges nothing")))
+            Err(Failure::Unusable(format!("{name} exits with status {status}, which is not a verdict")))
         }
         // A command that is killed, by a signal or for its time, shows that the code is bad.
         Some(_) | None => Ok(CodeVerdict::Bad),
-    }
-}
-
-/// Gives buffers and push constants that the command line does not give some content.
-fn fill(shader: &Shader, bindings: &mut Bindings) {
-    let mut word = 0x1234_5678u32;
-    let mut words = |bytes: usize| -> Vec<u8> {
-        let next = |_| {
-            word = word.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            // Small numbers as well: many shaders index by what they read.
-            if word >> 31 == 0 { word >> 24 } else { word }.to_le_bytes()
-        };
-        (0..bytes.div_ceil(4)).flat_map(next).collect()
-    };
-    for resource in shader.resources.values() {
-        let buffer = matches!(resource.class, ResourceClass::UniformBuffer | ResourceClass::StorageBuffer);
-        for index in 0..resource.count.max(1).min(if buffer { 64 } else { 0 }) {
-            let point = BindingPoint { set: resource.set, binding: resource.binding, index };
-            if !bindings.buffers.contains_key(&point) {
-                let bytes = words(BUFFER.max(resource.size as usize));
-                bindings.bind(point, bytes);
-            }
-        }
-    }
-    let given = bindings.push.len();
-    let wanted = shader.info.push_size as usize;
-    if given < wanted {
-        bindings.push.extend(words(wanted - given));
     }
 }

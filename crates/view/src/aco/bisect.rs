@@ -3,8 +3,13 @@
 //! Never: judges code, which the caller does.
 
 use super::{CompileViewError, Options, Passes, PhaseRequest, print_phases};
+use std::collections::BTreeSet;
 use std::fmt;
-use unwedge_shader::ir::Shader;
+use unwedge_shader::interp::{BindingPoint, Bindings};
+use unwedge_shader::ir::{ResourceClass, Shader};
+
+/// Bytes of a buffer that is not bound, unless the shader says that it has more.
+const BUFFER: usize = 4096;
 
 /// Whether code does what it should.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,21 +47,22 @@ fn first_bad<E>(
     mut bad: u32,
     test: &mut impl FnMut(u32) -> Result<CodeVerdict, E>,
 ) -> Result<(u32, u32), E> {
+    let mut skipped = BTreeSet::new();
     'next: while bad - good > 1 {
         let middle = good + (bad - good) / 2;
         // The nearest to the middle first, where some cannot be judged.
-        for distance in 0..bad - good {
-            for number in [middle.checked_sub(distance), middle.checked_add(distance)].into_iter().flatten() {
-                if number <= good || number >= bad {
+        let mut numbers: Vec<u32> = (good + 1..bad).filter(|number| !skipped.contains(number)).collect();
+        numbers.sort_by_key(|number| number.abs_diff(middle));
+        for number in numbers {
+            match test(number)? {
+                CodeVerdict::Good => good = number,
+                CodeVerdict::Bad => bad = number,
+                CodeVerdict::Skip => {
+                    skipped.insert(number);
                     continue;
                 }
-                match test(number)? {
-                    CodeVerdict::Good => good = number,
-                    CodeVerdict::Bad => bad = number,
-                    CodeVerdict::Skip => continue,
-                }
-                continue 'next;
             }
+            continue 'next;
         }
         break;
     }
@@ -189,6 +195,34 @@ fn change(shader: &Shader, before: &Options, after: &Options) -> Option<(String,
     Some((lines(before), lines(after)))
 }
 
+/// Gives buffers and push constants that are not bound some content.
+pub fn fill(shader: &Shader, bindings: &mut Bindings) {
+    let mut word = 0x1234_5678u32;
+    let mut words = |bytes: usize| -> Vec<u8> {
+        let next = |_| {
+            word = word.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            // Small numbers as well: many shaders index by what they read.
+            if word >> 31 == 0 { word >> 24 } else { word }.to_le_bytes()
+        };
+        (0..bytes.div_ceil(4)).flat_map(next).collect()
+    };
+    for resource in shader.resources.values() {
+        let buffer = matches!(resource.class, ResourceClass::UniformBuffer | ResourceClass::StorageBuffer);
+        for index in 0..resource.count.max(1).min(if buffer { 64 } else { 0 }) {
+            let point = BindingPoint { set: resource.set, binding: resource.binding, index };
+            if !bindings.buffers.contains_key(&point) {
+                let bytes = words(BUFFER.max(resource.size as usize));
+                bindings.bind(point, bytes);
+            }
+        }
+    }
+    let given = bindings.push.len();
+    let wanted = shader.info.push_size as usize;
+    if given < wanted {
+        bindings.push.extend(words(wanted - given));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -211,8 +245,16 @@ mod tests {
                     _ if number >= bad => CodeVerdict::Bad,
                     _ => CodeVerdict::Good,
                 };
-                let found = first_bad(0, 40, &mut |number| Ok::<_, ()>(judge(number)));
+                let mut asked = Vec::new();
+                let found = first_bad(0, 40, &mut |number| {
+                    asked.push(number);
+                    Ok::<_, ()>(judge(number))
+                });
                 assert_eq!(found, Ok(expected), "{bad} {skip:?}");
+                let mut once = asked.clone();
+                once.sort_unstable();
+                once.dedup();
+                assert_eq!(once.len(), asked.len(), "each number is tested once: {asked:?}");
             }
         }
     }

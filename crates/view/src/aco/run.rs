@@ -335,8 +335,17 @@ impl EmulationView {
         gpu: &Gpu,
         request: &EmulationRequest<'_>,
     ) -> Result<(), EmulationError> {
-        let limits = ShaderLimits { steps: u64::MAX, ..ShaderLimits::default() };
         let subgroup_size = if gpu.wave64() { 64 } else { 32 };
+        // The interpreter counts the steps of all waves.
+        let [x, y, z] = request.workgroups.0.map(u64::from);
+        let waves = shader
+            .info
+            .workgroup_size
+            .iter()
+            .fold(1, |lanes: u64, size| lanes.saturating_mul((*size).into()));
+        let waves =
+            waves.div_ceil(subgroup_size.into()).saturating_mul(x).saturating_mul(y).saturating_mul(z);
+        let limits = ShaderLimits { steps: request.steps.saturating_mul(waves), ..ShaderLimits::default() };
         let options = ShaderOptions { subgroup_size, limits, ..ShaderOptions::default() };
         let report =
             run_compute(shader, ShaderDispatch::new(request.workgroups.0), own, &mut NoImages, &options)?;
