@@ -42,6 +42,11 @@ impl Options {
     }
 }
 
+/// The most vertices of a patch.
+const MAX_PATCH_VERTICES: u32 = 32;
+/// The most vertices that an invocation of a geometry shader emits: no driver has a higher limit.
+const MAX_EMITTED: u32 = 1024;
+
 /// Why a shader is not compiled.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CompileError {
@@ -83,6 +88,9 @@ pub enum CompileError {
     /// An input or output that is not built.
     #[error("{0} is not compiled yet")]
     Interface(&'static str),
+    /// A shader that names registers which cannot hold arguments.
+    #[error("arguments are in {0} registers up to number {1}, past the last that holds them")]
+    Registers(&'static str, usize),
     /// More arguments than the scalar registers that the driver can load.
     #[error("the arguments take {0} scalar registers; 16 are loaded")]
     Arguments(usize),
@@ -150,6 +158,7 @@ pub fn compile_merged(
 ///
 /// What is not compiled.
 pub fn compile_copy(geometry: &Shader, options: &Options) -> Result<Compiled, CompileError> {
+    fits(&geometry.info, options)?;
     let mut lowered = geometry.clone();
     lower::lower(&mut lowered, options);
     let (copy, slots) = lower::geometry::copy_shader(&lowered, options);
@@ -224,7 +233,7 @@ pub fn front(
     options: &Options,
     watch: &mut dyn FnMut(&'static str, &Program),
 ) -> Result<Masked, CompileError> {
-    stores_no_feedback(&shader.info)?;
+    fits(&shader.info, options)?;
     let float_mode = float_mode(&shader.info.float_modes)?;
     lower::lower(shader, options);
     let args = Args::of(&[shader], options)?;
@@ -242,7 +251,7 @@ pub fn front_merged(
     options: &Options,
     watch: &mut dyn FnMut(&'static str, &Program),
 ) -> Result<Masked, CompileError> {
-    stores_no_feedback(&second.info)?;
+    fits(&second.info, options)?;
     let float_mode = float_mode(&joined_modes(&first.info, &second.info)?)?;
     lower::lower(first, options);
     lower::lower(second, options);
@@ -253,12 +262,21 @@ pub fn front_merged(
     front_lowered(&[first, second], args, float_mode, options, watch)
 }
 
-/// The last stage before the rasterizer stores transform feedback.
-fn stores_no_feedback(info: &ShaderInfo) -> Result<(), CompileError> {
-    match info.modes.any(Modes::CAPTURES) {
-        true => Err(CompileError::Interface("transform feedback")),
-        false => Ok(()),
-    }
+/// Refuses what a stage stores that is not built, or for which the hardware has no room.
+fn fits(info: &ShaderInfo, options: &Options) -> Result<(), CompileError> {
+    let what = match info.stage {
+        _ if info.modes.any(Modes::CAPTURES) => "transform feedback",
+        Stage::TessControl | Stage::TessEval
+            if info.output_vertices.max(options.graphics.patch_vertices) > MAX_PATCH_VERTICES =>
+        {
+            "a patch of more than 32 vertices"
+        }
+        Stage::Geometry if info.output_vertices > MAX_EMITTED => {
+            "a geometry shader that emits more than 1,024 vertices"
+        }
+        _ => return Ok(()),
+    };
+    Err(CompileError::Interface(what))
 }
 
 /// How floats behave in both of two shaders.

@@ -52,7 +52,7 @@ pub struct GraphicsOptions {
     pub shape: PipelineShape,
     /// Vertices of a patch: that a tessellation control shader takes, or that a tessellation evaluation shader is given.
     pub patch_vertices: u32,
-    /// What a patch is divided into, if the tessellation control shader does not say.
+    /// What a patch is divided into, if a tessellation shader does not say.
     pub tessellation: Primitive,
     /// What the stage before leaves in memory, if there is one. Else it is what this stage reads, in the order of slots.
     pub inputs: Option<MemorySlots>,

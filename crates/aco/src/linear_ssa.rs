@@ -60,7 +60,7 @@ impl LinearVar {
     /// The first block to which a write may come. Blocks are in the order of the flow but for the latches of loops.
     fn first_reached(&mut self, program: &Program) -> Block {
         let written = self.ends.keys().min().copied();
-        let Some(written) = written else { return Block::new(usize::MAX >> 33) };
+        let Some(written) = written else { return Block::new(u32::MAX as usize >> 1) };
         if let Some((of, first)) = self.first
             && of == written
         {

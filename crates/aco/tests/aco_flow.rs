@@ -193,3 +193,21 @@ fn a_comparison_after_a_loop_is_of_all_lanes() {
         );
     compare(&text);
 }
+
+/// A mask whose bits are all those of a comparison chooses between a value and zero; a part of the mask chooses a part of the value.
+#[test]
+fn parts_of_the_mask_of_a_comparison_keep_parts_of_a_value() {
+    for part in ["ushr %42, %46", "iand %42, %47", "ushr %42, %1", "ishl %42, %46"] {
+        let mask = "%40: b1 = ult %10, %14\n%41: b32 = select %40, %1, %0\n%42: b32 = ineg %41\n";
+        let constants = "%46: b32 = const<0x10>\n%47: b32 = const<0xff>\n";
+        let text = LANES_LEAVE
+            .replace("IN_THE_LOOP\n", "")
+            .replace("WHERE_IT_IS_LEFT", "%23: b32 = iadd %21, %14")
+            .replace(
+                "AFTER_IT",
+                &format!("{constants}%43: b32 = inot %20\n{mask}%44: b32 = {part}\n%45: b32 = iand %43, %44"),
+            )
+            .replace("> %40, %8", "> %45, %8");
+        compare(&text);
+    }
+}

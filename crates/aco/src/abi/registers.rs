@@ -11,6 +11,10 @@ use unwedge_shader::ir::{AmdRegisters, Op, Payload, Shader, Stage};
 
 /// The registers of the address of the rings.
 const RINGS: usize = 2;
+/// Vector registers that an instruction can name.
+const VECTORS: usize = 256;
+/// Scalar registers before those that are something else, as `vcc` is on some GPUs.
+const SCALARS: usize = 102;
 
 impl Args {
     /// Those of a shader that names registers; `None` if it does not.
@@ -41,10 +45,17 @@ impl Args {
         args.add(Argument::RingOffsets, &mut next, RINGS as u8);
         for ((vector, first), dwords) in named {
             let argument = Argument::Registers(AmdRegisters { vector, first });
+            let end = usize::from(first) + usize::from(dwords);
             if vector {
+                if end > VECTORS {
+                    return Err(CompileError::Registers("vector", end - 1));
+                }
                 let reg = PhysReg::vgpr(first as u8);
                 args.list.push(ArgLocation { argument, reg, dwords });
             } else {
+                if end > SCALARS {
+                    return Err(CompileError::Registers("scalar", end - 1));
+                }
                 next = next.max(usize::from(first));
                 args.add(argument, &mut next, dwords);
             }
@@ -57,6 +68,9 @@ impl Args {
             args.add(Argument::PrimitiveMask, &mut next, 1);
         }
         args.add(Argument::ScratchOffset, &mut next, 1);
+        if next > SCALARS {
+            return Err(CompileError::Registers("scalar", next - 1));
+        }
         let compute = shader.info.stage == Stage::Compute;
         args.interface = Interface {
             hardware: if compute { None } else { Some(hardware?) },

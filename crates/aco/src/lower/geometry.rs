@@ -4,7 +4,7 @@
 
 use crate::compile::Options;
 use crate::graphics::MemorySlots;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use unwedge_shader::ir::{
     Builder, Function, Inst, Op, Payload, Primitive, Region, Shader, SlotAccess, SlotDir, Stage, Storage,
     Type, TypeId, TypeNode, Value, Var, VarData, VarFlags,
@@ -129,14 +129,8 @@ pub(super) fn count_vertices(shader: &mut Shader, flags: bool) {
         flags: flags.then(|| primitive_vertices(shader.info.output_primitive)),
     };
     let func = shader.entry_mut();
-    let mut regions: Vec<Region> = Vec::new();
-    for inst in func.walk() {
-        let region = func.region(inst);
-        let counted = matches!(func.op(inst), Op::StoreSlot | Op::EmitVertex | Op::EndPrimitive);
-        if counted && !regions.contains(&region) {
-            regions.push(region);
-        }
-    }
+    let counted = |inst: &Inst| matches!(func.op(*inst), Op::StoreSlot | Op::EmitVertex | Op::EndPrimitive);
+    let regions: BTreeSet<Region> = func.walk().filter(counted).map(|inst| func.region(inst)).collect();
     for region in regions {
         counters.region(func, region);
     }

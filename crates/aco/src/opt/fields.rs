@@ -2,6 +2,7 @@
 
 use super::combine::Combiner;
 use crate::ir::{Inst, Op, Operand, Pseudo, RegClass};
+use unwedge_isa::amdgcn::model::Form;
 use unwedge_isa::amdgcn::{Mods, Opcode};
 
 /// The result of an operation of the vector ALU on two constants.
@@ -110,7 +111,10 @@ impl Combiner<'_> {
 
     /// Bits that are kept where a lane mask is set.
     pub(super) fn choose_by_mask(&mut self, inst: Inst) -> bool {
-        if self.program.op(inst) != Op::Hw(Opcode::v_and_b32) {
+        let data = &self.program[inst];
+        // With SDWA a part of an operand is read, which need not have the bits of the whole.
+        let whole = data.form == Form::Native && data.mods == Mods::default();
+        if self.program.op(inst) != Op::Hw(Opcode::v_and_b32) || !whole {
             return false;
         }
         let operands = self.program.operands(inst).to_vec();

@@ -402,7 +402,6 @@ impl Selector<'_> {
         self.valu(Opcode::v_cndmask_b32, RegClass::V1, &[no, yes, mask])
     }
 
-    /// An integer in another width.
     /// Whether the upper bits of a register with a narrow value are zero: vector loads extend what they load.
     fn is_extended(&self, value: Value) -> bool {
         let func = self.func;
@@ -421,6 +420,7 @@ impl Selector<'_> {
         func.op(inst) == Op::Load && loads
     }
 
+    /// An integer in another width.
     fn resize(&mut self, inst: Inst) -> Selected<Operand> {
         use Opcode as O;
         let func = self.func;

@@ -11,6 +11,8 @@ use unwedge_shader::ir::{Access, AmdBuffer, AmdExport, Inst, MemoryKinds, Op, Pa
 const MAX_OFFSET: u32 = 4095;
 /// Where the width of a field is in the operand of a field extraction.
 const FIELD_WIDTH: u32 = 16;
+/// The highest bit at which a count may be, so that bits below it do not choose the start of a field.
+const MAX_COUNT_BIT: u8 = 10;
 
 /// Which components a run of an access to a buffer has, and where it starts in bytes.
 struct Run {
@@ -59,7 +61,10 @@ impl Selector<'_> {
             }
             (Op::AmdLaneBelow, ShaderPayload::Number(bit)) => {
                 // The field is as wide as the count says; bits below the count are not among those that choose its start.
-                let shift = FIELD_WIDTH.saturating_sub(bit.into());
+                if bit > MAX_COUNT_BIT {
+                    return Some(Err(self.unsupported(inst, Some("a count in the upper bits of a word"))));
+                }
+                let shift = FIELD_WIDTH - u32::from(bit);
                 let count = self.scalar(func.args(inst)[0]);
                 let count = self.salu(Opcode::s_lshl_b32, RegClass::S1, &[count, Operand::c32(shift)]);
                 let extract = self.sized(Opcode::s_bfe_u32, Opcode::s_bfe_u64);
@@ -120,12 +125,14 @@ impl Selector<'_> {
             own = Operand::c32(0);
         }
         if offset > MAX_OFFSET - bytes {
-            let excess = offset & !MAX_OFFSET;
+            // An access may take several instructions, whose offsets all have to fit.
+            let kept = Some(offset & MAX_OFFSET).filter(|kept| *kept <= MAX_OFFSET - bytes).unwrap_or(0);
+            let excess = offset - kept;
             own = match is_zero(&own) {
                 true => Operand::c32(excess),
                 false => self.vector_add(own, Operand::c32(excess)),
             };
-            offset &= MAX_OFFSET;
+            offset = kept;
         }
         let uses = [!is_zero(&element), !is_zero(&own)];
         let address = match uses {

@@ -6,9 +6,7 @@ use crate::abi::Argument;
 use crate::ir::{Definition, Memory, NewInst, Operand, Payload, PhysReg, RegClass};
 use unwedge_isa::amdgcn::model::{Gfx, Mod};
 use unwedge_isa::amdgcn::{Mods, Opcode};
-use unwedge_shader::ir::{
-    Access, AtomicOp, Base, Inst, MemAccess, MemoryKinds, Op, Space, Value, ValueDef,
-};
+use unwedge_shader::ir::{Access, AtomicOp, Base, Inst, MemAccess, MemoryKinds, Op, Space, Value, ValueDef};
 
 /// The most that the immediate of a buffer instruction is.
 const MAX_BUFFER_OFFSET: u64 = 4095;
@@ -111,7 +109,8 @@ impl Selector<'_> {
             Space::Scratch => self.load_scratch(inst)?,
             Space::Global => return Err(self.unsupported(inst, Some(mem.space.name()))),
         };
-        let lanes: Vec<Operand> = if ty.base == Base::B64 && words.iter().all(|word| word.class.dwords() == 1) {
+        let lanes: Vec<Operand> = if ty.base == Base::B64 && words.iter().all(|word| word.class.dwords() == 1)
+        {
             let class = words.first().map_or(RegClass::V2, |word| word.class.resized(8));
             words.chunks(2).map(|pair| self.create(class, pair)).collect()
         } else {
@@ -248,7 +247,8 @@ impl Selector<'_> {
             new.mods = selector.buffer_mods(mem, true, &address, first + at);
             new.payload = selector.memory(mem);
             selector.add(&new);
-            let parts = selector.split(Operand::temp(temp, class), if wide && dwords % 2 == 0 { 2 } else { 1 });
+            let parts =
+                selector.split(Operand::temp(temp, class), if wide && dwords % 2 == 0 { 2 } else { 1 });
             words.extend(parts);
         };
         if let Some((opcode, bytes)) = narrow {
@@ -303,12 +303,13 @@ impl Selector<'_> {
         }
     }
 
-    /// How many words from an offset on one LDS instruction accesses, with its offset and the second offset that it has.
-    fn lds_run(&self, words: usize, at: u64, align: u8) -> LdsRun {
+    /// How many words from an offset on one LDS instruction accesses, with its offset and the second offset that it has. `align` is that of
+    /// the address which is `done` bytes before.
+    fn lds_run(&self, words: usize, at: u64, done: u64, align: u8) -> LdsRun {
         let pairs = at % 4 == 0 && at / 4 < MAX_LDS_PAIR && align >= 2 && self.gfx >= Gfx::Gfx7;
         match words {
             0 | 1 => LdsRun { words: 1, first: at, second: None },
-            _ if align >= 3 && at % 8 == 0 && self.gfx >= Gfx::Gfx7 => {
+            _ if align >= 3 && done % 8 == 0 && self.gfx >= Gfx::Gfx7 => {
                 LdsRun { words: 2, first: at, second: None }
             }
             _ if pairs => LdsRun { words: 2, first: at / 4, second: Some(at / 4 + 1) },
@@ -328,9 +329,9 @@ impl Selector<'_> {
         let count = self.result_words(inst) as usize;
         let mut words = Vec::new();
         while words.len() < count {
-            let at = first + words.len() as u64 * bytes;
+            let done = words.len() as u64 * bytes;
             let left = if bytes == 4 { count - words.len() } else { 1 };
-            let run = self.lds_run(left, at, mem.align);
+            let run = self.lds_run(left, first + done, done, mem.align);
             let opcode = match (ty.base, run.words, run.second) {
                 (Base::B8, ..) => O::ds_read_u8,
                 (Base::B16, ..) => O::ds_read_u16,
@@ -428,7 +429,8 @@ impl Selector<'_> {
         let mut at = 0;
         while at < words.len() {
             let left = if bytes == 4 { words.len() - at } else { 1 };
-            let run = self.lds_run(left, first + at as u64 * bytes, mem.align);
+            let done = at as u64 * bytes;
+            let run = self.lds_run(left, first + done, done, mem.align);
             let opcode = match (base, run.words, run.second) {
                 (Base::B8, ..) => O::ds_write_b8,
                 (Base::B16, ..) => O::ds_write_b16,

@@ -64,8 +64,9 @@ impl Selector<'_> {
             SystemValue::PatchVertices => vec![Operand::c32(self.options.graphics.patch_vertices)],
             SystemValue::TessCoord => {
                 let [u, v] = [Argument::TessU, Argument::TessV].map(|argument| self.given(argument));
-                let third = match self.shader.info.input_primitive {
-                    None | Some(Primitive::Triangles) => {
+                let divided = self.shader.info.input_primitive.unwrap_or(self.options.graphics.tessellation);
+                let third = match divided {
+                    Primitive::Triangles => {
                         let rest = self.valu(Opcode::v_sub_f32, RegClass::V1, &[Operand::c32(ONE), u]);
                         self.valu(Opcode::v_sub_f32, RegClass::V1, &[rest, v])
                     }

@@ -234,7 +234,7 @@ impl<'t> Translator<'_, 't> {
         let path = self.buffer_path(&operands[1..])?;
         let lanes = self.func.ty(value).lanes;
         let mask = self.program.text(inst, "wrmask").unwrap_or("");
-        if !"xyzw".starts_with(mask) || mask.len() > usize::from(lanes) {
+        if mask.is_empty() || !"xyzw".starts_with(mask) || mask.len() > usize::from(lanes) {
             return unsupported(format!("wrmask={mask}"));
         }
         if mask.len() < usize::from(lanes) {
