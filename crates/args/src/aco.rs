@@ -22,7 +22,8 @@ pub struct Aco {
 pub enum AcoCommand {
     /// Compile a compute or graphics shader to machine code
     #[command(
-        after_help = "Exit status 4: the shader uses something that is not compiled yet, which standard error names; --run finds a fault; or --compare finds a difference.\n\n\
+        after_help = "Exit status 4: the shader uses something that is not compiled yet, which standard error names; --run finds a fault; or --compare finds a difference; \
+        3: --compare cannot compare.\n\n\
         Examples:\n  unwedge aco compile --gpu gfx1030 shader.spv\n  \
         unwedge aco compile --gpu gfx1030 --features +wavefrontsize64 --stats shader.spv\n  \
         unwedge aco compile --gpu gfx1100 --emit object -o shader.o shader.spv\n  \

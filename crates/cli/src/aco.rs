@@ -7,7 +7,7 @@ use crate::failure::{Failure, Outcome, complain};
 use crate::isa::{amd_target, deliver};
 use crate::output::Output;
 use crate::shader::{bound, load, write_result};
-use std::io;
+use std::io::{self, Write};
 use unwedge::shader::interp::Bindings;
 use unwedge::shader::ir::Shader;
 use unwedge_view::aco::{
@@ -111,6 +111,11 @@ impl From<io::Error> for CompileFailure {
     }
 }
 
+/// Writes a program to standard error. Nobody listening is no reason to fail.
+fn note(program: &str) {
+    let _ = io::stderr().write_all(program.as_bytes());
+}
+
 fn compiled(
     args: &AcoCompile,
     name: &str,
@@ -126,12 +131,12 @@ fn compiled(
     }
     for (phase, asked) in [("select", AcoPrint::Preoptir), ("opt", AcoPrint::Shaders)] {
         if args.radv_debug.contains(&asked) {
-            eprint!("{}", print(&PhaseRequest { after: vec![phase.to_owned()], changed: false })?);
+            note(&print(&PhaseRequest { after: vec![phase.to_owned()], changed: false })?);
         }
     }
     let view = CompileView::of(&mut shader.clone(), options)?;
     if args.radv_debug.contains(&AcoPrint::Shaders) {
-        eprint!("{}", String::from_utf8_lossy(&view.bytes(CodeForm::Assembly)?));
+        note(&String::from_utf8_lossy(&view.bytes(CodeForm::Assembly)?));
     }
     let statistics = view.statistics();
     if args.stats {
@@ -164,7 +169,13 @@ fn compiled(
         None => Ok(()),
     };
     out.finish()?;
-    Ok(if ran.is_none_or(|ran| ran.is_good()) { Outcome::Complete } else { Outcome::Found })
+    let Some(ran) = ran else { return Ok(Outcome::Complete) };
+    let mut outcome = if ran.is_good() { Outcome::Complete } else { Outcome::Found };
+    if let Some(why) = ran.not_compared() {
+        complain!("{name}: not compared: {why}");
+        outcome = outcome.or(Outcome::Lost);
+    }
+    Ok(outcome)
 }
 
 /// Runs the code, and writes the buffers that are wanted in files.

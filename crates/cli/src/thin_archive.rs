@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Component, Path};
 use unwedge::base::Diagnostic;
-use unwedge::capture::bundle;
+use unwedge::capture::bundle::{self, ThinMember};
 use unwedge::files::Input;
 
 /// Files that are missing and named as such.
@@ -15,10 +15,12 @@ const MAX_NAMED: usize = 20;
 /// A thin archive with the files that it names, no more than `limit` bytes of them; any other file, and a thin archive of
 /// which none is there, as it is.
 pub(crate) fn filled(mut input: Input, folder: &Path, limit: u64) -> Input {
-    let Some(names) = bundle::thin_members(&input.bytes) else { return input };
+    let Some(named) = bundle::thin_members(&input.bytes) else { return input };
     let (mut members, mut missing, mut left) = (Vec::new(), Vec::new(), limit);
-    for name in names {
-        match read(&name, folder, left) {
+    for ThinMember { name, whole } in named {
+        // What is shown of another name may be that of another file.
+        let contents = if whole { read(&name, folder, left) } else { None };
+        match contents {
             Some(contents) => {
                 left -= contents.len() as u64;
                 members.push((name, contents));
@@ -49,15 +51,14 @@ fn read(name: &str, folder: &Path, limit: u64) -> Option<Vec<u8>> {
     }
     // Neither the file nor a folder on the way to it may be a link, which may lead elsewhere; opening a pipe would wait.
     let mut path = folder.to_owned();
-    let mut kind = None;
+    let mut found = None;
     for part in name.components() {
         path.push(part);
-        kind = Some(path.symlink_metadata().ok()?.file_type()).filter(|kind| !kind.is_symlink());
-        kind?;
+        found = Some(path.symlink_metadata().ok()?).filter(|found| !found.is_symlink());
+        found.as_ref()?;
     }
-    if !kind?.is_file() {
-        return None;
-    }
+    // One that is too large is not read at all: an archive may name it many times.
+    found.filter(|found| found.is_file() && found.len() <= limit)?;
     let file = File::open(path).ok()?;
     let mut contents = Vec::new();
     file.take(limit.saturating_add(1)).read_to_end(&mut contents).ok()?;

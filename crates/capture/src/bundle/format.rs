@@ -1,6 +1,6 @@
 //! The formats of files that hold others: how each is recognized, and which parts it has. Objects and programs of Windows: `coff.rs`.
 
-use super::coff;
+use super::{ThinMember, coff};
 use object::LittleEndian as LE;
 use object::elf;
 use object::read::ReadRef;
@@ -74,7 +74,7 @@ pub(super) struct BundleParts {
     pub(super) size: usize,
     pub(super) diagnostics: Vec<Diagnostic>,
     /// Files that a thin archive names and does not hold.
-    pub(super) elsewhere: Vec<String>,
+    pub(super) elsewhere: Vec<ThinMember>,
     /// Bytes of all parts. They may not be more than the file has, so that overlapping parts do not multiply the work.
     covered: usize,
 }
@@ -295,7 +295,8 @@ impl BundleParts {
                 [b'/', place @ ..] => {
                     let place = decimal(place).and_then(|place| usize::try_from(place).ok());
                     let name = place.and_then(|place| long_names.get(place..)).unwrap_or(field);
-                    let name = &name[..name.len().min(MAX_NAME)];
+                    // With the two bytes that end it: whether it is longer shows.
+                    let name = &name[..name.len().min(MAX_NAME + 2)];
                     // GNU ends them with a line, Microsoft with a zero.
                     let name = name.split(|byte| matches!(byte, b'\n' | 0)).next().unwrap_or_default();
                     Some((name.strip_suffix(b"/").unwrap_or(name), 0))
@@ -306,7 +307,9 @@ impl BundleParts {
             match member {
                 // The contents are not in the file.
                 Some((name, length)) if thin => {
-                    self.elsewhere.push(named(name));
+                    let shown = named(name);
+                    let whole = shown.as_bytes() == name;
+                    self.elsewhere.push(ThinMember { name: shown, whole });
                     end = at + length;
                 }
                 Some((name, length)) => {
@@ -321,7 +324,9 @@ impl BundleParts {
         if thin {
             let files = self.elsewhere.len();
             let more = if files > MAX_NAMED { ", …" } else { "" };
-            let first = self.elsewhere[..files.min(MAX_NAMED)].join(", ");
+            let first: Vec<&str> =
+                self.elsewhere.iter().take(MAX_NAMED).map(|member| member.name.as_str()).collect();
+            let first = first.join(", ");
             let message = format!(
                 "a thin archive holds no files, but names {files}, to be read by themselves: {first}{more}"
             );
@@ -396,7 +401,7 @@ impl BundleParts {
 }
 
 /// The files that a thin archive names; `None` if a file is not one.
-pub(super) fn thin_members(file: &[u8]) -> Option<Vec<String>> {
+pub(super) fn thin_members(file: &[u8]) -> Option<Vec<ThinMember>> {
     file.starts_with(THIN_ARCHIVE).then(|| BundleFormat::Archive.parts(file).elsewhere)
 }
 

@@ -116,8 +116,17 @@ impl BundleEntry {
     }
 }
 
+/// A file that a thin archive names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThinMember {
+    /// Its name, as it is shown to people.
+    pub name: String,
+    /// Whether that is the name in the archive: not cut, and no character replaced.
+    pub whole: bool,
+}
+
 /// The files that a thin archive names, in its order; `None` if a file is not one. They are not in it, but beside it.
-pub fn thin_members(file: &[u8]) -> Option<Vec<String>> {
+pub fn thin_members(file: &[u8]) -> Option<Vec<ThinMember>> {
     format::thin_members(file)
 }
 

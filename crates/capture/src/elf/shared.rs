@@ -28,6 +28,9 @@ pub enum SharedObjectError {
     /// Bytes depend on where the object is loaded.
     #[error("the address of {0} is needed where the object is loaded: link it with ld.lld -shared")]
     Address(String),
+    /// Sections have numbers of 16 bits.
+    #[error("the object has {0} sections, more than a shared object can number")]
+    Sections(usize),
 }
 
 /// A section of the file.
@@ -138,9 +141,14 @@ pub fn write_shared(object: &CodeObject<'_>) -> Result<Vec<u8>, SharedObjectErro
             })
             .collect()
     };
-    let globals: Vec<&ElfSymbol<'_>> =
-        object.symbols.iter().filter(|symbol| symbol.global && symbol.section.is_some()).collect();
-    let names: Vec<&str> = globals.iter().map(|symbol| &*symbol.name).collect();
+    // Those whose section is not in the file are not, either.
+    let is_written = |section: &usize| {
+        object.sections.get(*section).is_some_and(|section| write::section_type(section.kind).is_some())
+    };
+    let globals = object.symbols.iter().filter(|symbol| symbol.global);
+    let globals: Vec<(&ElfSymbol<'_>, usize)> =
+        globals.filter_map(|symbol| Some((symbol, symbol.section.filter(is_written)?))).collect();
+    let names: Vec<&str> = globals.iter().map(|(symbol, _)| &*symbol.name).collect();
     let mut strings = Strings::default();
     strings.add("");
     let name_offsets: Vec<u32> = names.iter().map(|name| strings.add(name)).collect();
@@ -171,10 +179,16 @@ pub fn write_shared(object: &CodeObject<'_>) -> Result<Vec<u8>, SharedObjectErro
     });
     sections.extend(own(&[ElfSectionKind::Data]));
     sections.extend(own(&[ElfSectionKind::Zeros]));
+    // The empty one, and that of the names of sections.
+    if sections.len() + 2 >= usize::from(elf::SHN_LORESERVE) {
+        return Err(SharedObjectError::Sections(object.sections.len()));
+    }
 
     // The header of the program headers, three segments, the table for the loader, its notes, and no executable stack.
     const SEGMENTS: u64 = 7;
     let mut next = HEADER + SEGMENTS * PROGRAM_HEADER;
+    // By section of the object: its number in the file, and its address.
+    let mut places = vec![(0u16, 0u64); object.sections.len()];
     for (number, section) in sections.iter_mut().enumerate() {
         if number == code || number == written {
             next = next.next_multiple_of(PAGE);
@@ -183,26 +197,26 @@ pub fn write_shared(object: &CodeObject<'_>) -> Result<Vec<u8>, SharedObjectErro
         next = section.address + section.size;
         if let Some(of) = section.of {
             linked.sections[of].address = section.address;
+            places[of] = (number as u16 + 1, section.address);
         }
     }
     linked.resolve().map_err(|error| match error {
         super::link::ResolveError::Link(error) => SharedObjectError::Link(error),
         super::link::ResolveError::Address(name) => SharedObjectError::Address(name),
     })?;
-    let place =
-        |of: usize| 1 + sections.iter().position(|section| section.of == Some(of)).unwrap_or_default();
     let mut entries = vec![0; SYMBOL as usize];
-    for (symbol, name) in globals.iter().zip(&name_offsets) {
-        let section = symbol.section.unwrap_or_default();
-        let address = linked.sections[section].address;
+    for ((symbol, section), name) in globals.iter().zip(&name_offsets) {
+        let Some((number, address)) = places.get(*section) else { continue };
         entries.extend(name.to_le_bytes());
         entries.extend([elf::STB_GLOBAL.0 << 4 | symbol_type(symbol.kind), PROTECTED]);
-        entries.extend((place(section) as u16).to_le_bytes());
+        entries.extend(number.to_le_bytes());
         entries.extend(address.wrapping_add(symbol.value).to_le_bytes());
         entries.extend(symbol.size.to_le_bytes());
     }
+    // The object may have sections of these names, too.
     let at = |name: &str| {
-        sections.iter().find(|section| section.name == name).map_or((0, 0), |s| (s.address, s.size))
+        let table = sections.iter().find(|section| section.of.is_none() && section.name == name);
+        table.map_or((0, 0), |table| (table.address, table.size))
     };
     let (hash_at, (strings_at, strings_size)) = (at(".hash").0, at(".dynstr"));
     let dynamic: [(u64, u64); DYNAMIC_ENTRIES] = [

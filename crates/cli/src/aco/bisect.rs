@@ -77,18 +77,23 @@ fn judge(
         Some(trial) => by_command(args, &view, trial, shown)?,
         None => {
             let mut bindings = bound(&args.emulation.buffer, args.emulation.push.as_ref(), global)?;
-            fill(shader, &mut bindings);
+            fill(shader, &mut bindings, global.max_size).map_err(|error| {
+                Failure::Unusable(format!(
+                    "{name}: {error}; --buffer gives a smaller one, --max-size allows more"
+                ))
+            })?;
             let request = request(&args.emulation, true, &[]);
             let ran = EmulationView::of(shader, &view, options, &mut bindings, &request);
             let ran = ran.map_err(|error| failed(name, &error))?;
-            match (ran.is_undefined(), ran.is_good()) {
-                (true, _) => {
-                    return Err(Failure::Unusable(format!(
-                        "{name}: the shader does what Vulkan leaves undefined, as shader run shows, so results differ"
-                    )));
+            match ran.not_compared() {
+                Some(why) => {
+                    if shown {
+                        complain!("{name}: {why}");
+                    }
+                    CodeVerdict::Skip
                 }
-                (false, true) => CodeVerdict::Good,
-                (false, false) => CodeVerdict::Bad,
+                None if ran.is_good() => CodeVerdict::Good,
+                None => CodeVerdict::Bad,
             }
         }
     };

@@ -5,6 +5,7 @@
 use super::{CompileViewError, Options, Passes, PhaseRequest, print_phases};
 use std::collections::BTreeSet;
 use std::fmt;
+use thiserror::Error;
 use unwedge_shader::interp::{BindingPoint, Bindings};
 use unwedge_shader::ir::{ResourceClass, Shader};
 
@@ -195,23 +196,34 @@ fn change(shader: &Shader, before: &Options, after: &Options) -> Option<(String,
     Some((lines(before), lines(after)))
 }
 
+/// Buffers of a shader are too large.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("buffers that are not given need more than {0} bytes")]
+pub struct FillError(u64);
+
 /// Gives buffers and push constants that are not bound some content.
-pub fn fill(shader: &Shader, bindings: &mut Bindings) {
+///
+/// # Errors
+///
+/// If that has more than `limit` bytes.
+pub fn fill(shader: &Shader, bindings: &mut Bindings, limit: u64) -> Result<(), FillError> {
+    let mut left = limit;
     let mut word = 0x1234_5678u32;
-    let mut words = |bytes: usize| -> Vec<u8> {
+    let mut words = |bytes: usize| -> Result<Vec<u8>, FillError> {
+        left = left.checked_sub(bytes.next_multiple_of(4) as u64).ok_or(FillError(limit))?;
         let next = |_| {
             word = word.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             // Small numbers as well: many shaders index by what they read.
             if word >> 31 == 0 { word >> 24 } else { word }.to_le_bytes()
         };
-        (0..bytes.div_ceil(4)).flat_map(next).collect()
+        Ok((0..bytes.div_ceil(4)).flat_map(next).collect())
     };
     for resource in shader.resources.values() {
         let buffer = matches!(resource.class, ResourceClass::UniformBuffer | ResourceClass::StorageBuffer);
         for index in 0..resource.count.max(1).min(if buffer { 64 } else { 0 }) {
             let point = BindingPoint { set: resource.set, binding: resource.binding, index };
             if !bindings.buffers.contains_key(&point) {
-                let bytes = words(BUFFER.max(resource.size as usize));
+                let bytes = words(BUFFER.max(resource.size as usize))?;
                 bindings.bind(point, bytes);
             }
         }
@@ -219,8 +231,9 @@ pub fn fill(shader: &Shader, bindings: &mut Bindings) {
     let given = bindings.push.len();
     let wanted = shader.info.push_size as usize;
     if given < wanted {
-        bindings.push.extend(words(wanted - given));
+        bindings.push.extend(words(wanted - given)?);
     }
+    Ok(())
 }
 
 #[cfg(test)]

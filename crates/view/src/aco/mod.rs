@@ -6,7 +6,7 @@ pub(crate) mod statistics;
 
 use crate::asm::AsmError;
 use crate::asm::amd::{Emit, assemble};
-pub use run::{EmulationError, EmulationRequest, EmulationView};
+pub use run::{EmulationError, EmulationRequest, EmulationView, NotCompared};
 pub use statistics::CodeStatistics;
 pub use unwedge_aco::graphics::{GraphicsOptions, TARGETS, TargetFormat};
 use unwedge_aco::ir::{Program, text};

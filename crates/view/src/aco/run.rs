@@ -23,12 +23,18 @@ use unwedge_sim::amdgcn::{
     Dispatch, Initial, MapError, Program, SCRATCH_BUFFER, SimMemory, Timing, Watch, watch,
 };
 
+/// Steps of the interpreter for an instruction of the code, at most.
+const STEPS_OF_INSTRUCTION: u64 = 16;
 /// Low words of the addresses of descriptor sets start here.
 const TABLES: u64 = 0x0001_0000;
 /// The code.
 const CODE: u64 = 0x4000_0000;
 /// Buffers, one after the other.
 const BUFFERS: u64 = 0x1_0000_0000;
+/// Bytes of a table: it is as large as its last descriptor is far.
+const TABLE_LIMIT: u32 = 1 << 20;
+/// Bytes of all tables.
+const TABLES_LIMIT: usize = 1 << 26;
 /// What starts of tables and buffers are multiples of; at least as much is free between them.
 const ALIGNMENT: u64 = 0x1_0000;
 
@@ -61,8 +67,8 @@ pub enum EmulationError {
     /// A buffer is wanted that is not bound.
     #[error("--out {}: no --buffer is given for it", descriptor_name(*.0))]
     Unbound(BindingPoint),
-    /// A descriptor has no place.
-    #[error("the place of descriptor {} in its set is not known", descriptor_name(*.0))]
+    /// A descriptor has no place, or one that is too far.
+    #[error("the place of descriptor {} in its set is not known, or too far", descriptor_name(*.0))]
     Descriptor(BindingPoint),
     /// Memory is too large.
     #[error(transparent)]
@@ -94,7 +100,7 @@ pub(super) struct RunReport<'a> {
     workgroups: [u32; 3],
     instructions: u64,
     faults: &'a [FaultLine],
-    /// Whether the interpreter leaves the same; absent if it was not asked, or if the shader does what Vulkan leaves undefined.
+    /// Whether the interpreter leaves the same; absent if it was not asked, does not come to the end, or reports what Vulkan leaves undefined.
     #[serde(skip_serializing_if = "Option::is_none")]
     equal: Option<bool>,
     /// Findings of the interpreter.
@@ -105,14 +111,28 @@ pub(super) struct RunReport<'a> {
     buffers: &'a [BufferDump],
 }
 
+/// Why what the code leaves is not compared with what the interpreter leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum NotCompared {
+    /// So many findings of the interpreter.
+    #[error(
+        "the shader does what Vulkan leaves undefined ({}; see shader run), so results differ",
+        counted(*.0 as u64, "finding", "findings")
+    )]
+    Undefined(usize),
+    /// It has executed so many instructions.
+    #[error("the interpreter has not come to the end after {0} steps")]
+    Steps(u64),
+}
+
 /// What came of a run.
 #[derive(Debug)]
 pub struct EmulationView {
     workgroups: [u32; 3],
     instructions: u64,
     faults: Vec<FaultLine>,
-    compared: bool,
-    findings: usize,
+    /// Whether it was compared; `None` if that was not asked.
+    comparison: Option<Result<(), NotCompared>>,
     differences: Vec<Difference>,
     buffers: Vec<BufferDump>,
 }
@@ -171,12 +191,20 @@ impl Layout {
             next = after(next, bytes.len());
         }
         let mut sets: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
-        let mut place = |set: u32, offset: u32, words: &[u32]| {
-            let table = sets.entry(set).or_default();
+        let mut held = 0;
+        let mut place = |point: BindingPoint, offset: Option<u32>, words: &[u32]| {
+            let table = sets.entry(point.set).or_default();
+            let refused = EmulationError::Descriptor(point);
+            let Some(offset) = offset.filter(|offset| *offset < TABLE_LIMIT) else { return Err(refused) };
             let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
             let range = offset as usize..offset as usize + bytes.len();
+            held += range.end.saturating_sub(table.len());
+            if held > TABLES_LIMIT {
+                return Err(refused);
+            }
             table.resize(table.len().max(range.end), 0);
             table[range].copy_from_slice(&bytes);
+            Ok(())
         };
         for resource in shader.resources.values() {
             let class = match resource.class {
@@ -188,19 +216,16 @@ impl Layout {
                 _ => return Err(EmulationError::Resource("images")),
             };
             let (set, binding) = (resource.set, resource.binding);
-            let first = descriptor_offset(shader, set, binding)
-                .ok_or(EmulationError::Descriptor(BindingPoint { set, binding, index: 0 }))?;
+            let first = descriptor_offset(shader, set, binding);
             // What is not bound has a descriptor of no bytes.
-            place(set, first, &[0; 4]);
+            place(BindingPoint { set, binding, index: 0 }, first, &[0; 4])?;
             let own =
                 bindings.buffers.iter().filter(|(point, _)| (point.set, point.binding) == (set, binding));
             for (point, view) in own {
-                let offset =
-                    point.index.checked_mul(descriptor_bytes(class)).and_then(|at| at.checked_add(first));
-                // A table is as large as its last descriptor is far.
-                let offset = offset.filter(|offset| *offset < 1 << 20);
-                let offset = offset.ok_or(EmulationError::Descriptor(*point))?;
-                place(set, offset, &descriptor(buffers[view.memory] + view.offset, view.size, generation));
+                let offset = point.index.checked_mul(descriptor_bytes(class));
+                let offset = offset.zip(first).and_then(|(offset, first)| offset.checked_add(first));
+                let words = descriptor(buffers[view.memory] + view.offset, view.size, generation);
+                place(*point, offset, &words)?;
             }
         }
         let mut low = TABLES;
@@ -306,8 +331,7 @@ impl EmulationView {
             workgroups: request.workgroups.0,
             instructions: outcome.steps,
             faults: outcome.faults.iter().map(|fault| fault_line(&program, fault)).collect(),
-            compared: false,
-            findings: 0,
+            comparison: None,
             differences: Vec::new(),
             buffers: Vec::new(),
         };
@@ -345,13 +369,21 @@ impl EmulationView {
             .fold(1, |lanes: u64, size| lanes.saturating_mul((*size).into()));
         let waves =
             waves.div_ceil(subgroup_size.into()).saturating_mul(x).saturating_mul(y).saturating_mul(z);
-        let limits = ShaderLimits { steps: request.steps.saturating_mul(waves), ..ShaderLimits::default() };
+        // The code has come to its end, or used up its own steps: the interpreter does not need many times as many.
+        let defaults = ShaderLimits::default();
+        let enough = self.instructions.saturating_mul(STEPS_OF_INSTRUCTION).saturating_add(defaults.steps);
+        let limits = ShaderLimits { steps: request.steps.saturating_mul(waves).min(enough), ..defaults };
         let options = ShaderOptions { subgroup_size, limits, ..ShaderOptions::default() };
-        let report =
-            run_compute(shader, ShaderDispatch::new(request.workgroups.0), own, &mut NoImages, &options)?;
-        self.findings = report.findings.len();
-        self.compared = self.findings == 0;
-        if !self.compared {
+        let ran =
+            run_compute(shader, ShaderDispatch::new(request.workgroups.0), own, &mut NoImages, &options);
+        let comparison = match ran {
+            Ok(report) if report.findings.is_empty() => Ok(()),
+            Ok(report) => Err(NotCompared::Undefined(report.findings.len())),
+            Err(RunError::Steps(steps)) => Err(NotCompared::Steps(steps)),
+            Err(error) => return Err(error.into()),
+        };
+        self.comparison = Some(comparison);
+        if comparison.is_err() {
             return Ok(());
         }
         for (&BindingPoint { set, binding, index }, buffer) in &left.buffers {
@@ -381,9 +413,13 @@ impl EmulationView {
         self.faults.is_empty() && self.differences.is_empty()
     }
 
-    /// Whether the interpreter was asked, and reports what Vulkan leaves undefined.
-    pub fn is_undefined(&self) -> bool {
-        self.findings > 0
+    /// Why it was not compared with the interpreter, if that was asked.
+    pub fn not_compared(&self) -> Option<NotCompared> {
+        self.comparison.and_then(Result::err)
+    }
+
+    fn is_equal(&self) -> Option<bool> {
+        matches!(self.comparison, Some(Ok(()))).then_some(self.differences.is_empty())
     }
 
     pub(super) fn report(&self) -> RunReport<'_> {
@@ -391,8 +427,11 @@ impl EmulationView {
             workgroups: self.workgroups,
             instructions: self.instructions,
             faults: &self.faults,
-            equal: self.compared.then_some(self.differences.is_empty()),
-            findings: self.findings,
+            equal: self.is_equal(),
+            findings: match self.not_compared() {
+                Some(NotCompared::Undefined(findings)) => findings,
+                _ => 0,
+            },
             differences: &self.differences,
             buffers: &self.buffers,
         }
@@ -418,13 +457,7 @@ impl EmulationView {
                 "buffer {name}: {words} from what the interpreter leaves, the first at byte {byte:#x}: {code}, not {interpreter}"
             )?;
         }
-        if self.findings > 0 {
-            let findings = counted(self.findings as u64, "finding", "findings");
-            writeln!(
-                out,
-                "not compared: the interpreter reports undefined behaviour ({findings}; see shader run)"
-            )?;
-        } else if self.compared && self.differences.is_empty() {
+        if self.is_equal() == Some(true) {
             writeln!(out, "the interpreter leaves the same")?;
         }
         let workgroups: u64 = self.workgroups.iter().fold(1, |all, &n| all.saturating_mul(n.into()));
