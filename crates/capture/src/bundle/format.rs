@@ -414,7 +414,7 @@ pub(super) fn archive(members: &[(String, Vec<u8>)]) -> Vec<u8> {
         archive.extend(format!("{field:<16}{:<12}{:<6}{:<6}{:<8}{size:<10}`\n", 0, 0, 0, 0).bytes());
         archive.extend(name.bytes());
         archive.extend_from_slice(contents);
-        if archive.len() % 2 != 0 {
+        if !archive.len().is_multiple_of(2) {
             archive.push(b'\n');
         }
     }
