@@ -11,10 +11,10 @@ const TABLE: &str = include_str!("../data/amd/stages.txt");
 
 /// Declares names of the table.
 macro_rules! names {
-    ($(#[doc = $about:literal])+ $type:ident { $($(#[doc = $doc:literal])+ $variant:ident $name:literal,)+ }) => {
-        $(#[doc = $about])+
+    ($(#[$about:meta])+ $type:ident { $($(#[$doc:meta])+ $variant:ident $name:literal,)+ }) => {
+        $(#[$about])+
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum $type { $($(#[doc = $doc])+ $variant,)+ }
+        pub enum $type { $($(#[$doc])+ $variant,)+ }
 
         impl $type {
             /// All.
@@ -52,8 +52,10 @@ names! {
 
 names! {
     /// Which stages a pipeline has beside vertex and fragment.
+    #[derive(Default)]
     PipelineShape {
         /// None.
+        #[default]
         Plain "plain",
         /// Tessellation.
         Tess "tess",
@@ -61,12 +63,6 @@ names! {
         Geometry "geometry",
         /// Both.
         Both "both",
-    }
-}
-
-impl Default for PipelineShape {
-    fn default() -> PipelineShape {
-        PipelineShape::Plain
     }
 }
 

@@ -247,8 +247,8 @@ impl Selector<'_> {
             new.mods = selector.buffer_mods(mem, true, &address, first + at);
             new.payload = selector.memory(mem);
             selector.add(&new);
-            let parts =
-                selector.split(Operand::temp(temp, class), if wide && dwords % 2 == 0 { 2 } else { 1 });
+            let parts = selector
+                .split(Operand::temp(temp, class), if wide && dwords.is_multiple_of(2) { 2 } else { 1 });
             words.extend(parts);
         };
         if let Some((opcode, bytes)) = narrow {
@@ -306,10 +306,10 @@ impl Selector<'_> {
     /// How many words from an offset on one LDS instruction accesses, with its offset and the second offset that it has. `align` is that of
     /// the address which is `done` bytes before.
     fn lds_run(&self, words: usize, at: u64, done: u64, align: u8) -> LdsRun {
-        let pairs = at % 4 == 0 && at / 4 < MAX_LDS_PAIR && align >= 2 && self.gfx >= Gfx::Gfx7;
+        let pairs = at.is_multiple_of(4) && at / 4 < MAX_LDS_PAIR && align >= 2 && self.gfx >= Gfx::Gfx7;
         match words {
             0 | 1 => LdsRun { words: 1, first: at, second: None },
-            _ if align >= 3 && done % 8 == 0 && self.gfx >= Gfx::Gfx7 => {
+            _ if align >= 3 && done.is_multiple_of(8) && self.gfx >= Gfx::Gfx7 => {
                 LdsRun { words: 2, first: at, second: None }
             }
             _ if pairs => LdsRun { words: 2, first: at / 4, second: Some(at / 4 + 1) },

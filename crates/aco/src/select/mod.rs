@@ -34,20 +34,14 @@ use std::collections::HashMap;
 use unwedge_base::entity::SecondaryMap;
 use unwedge_isa::amdgcn::Gfx;
 use unwedge_shader::analysis::divergence::Divergence;
-use unwedge_shader::ir::{
-    Base, Function, Inst, Loc, MemoryKinds, Op, Payload, Scope, Shader, Stage, Value,
-};
+use unwedge_shader::ir::{Base, Function, Inst, Loc, MemoryKinds, Op, Payload, Scope, Shader, Stage, Value};
 
 /// Selects instructions for a shader.
 ///
 /// # Errors
 ///
 /// What is not compiled.
-pub(crate) fn select(
-    parts: &[&Shader],
-    args: &Args,
-    options: &Options,
-) -> Result<Program, CompileError> {
+pub(crate) fn select(parts: &[&Shader], args: &Args, options: &Options) -> Result<Program, CompileError> {
     for shader in parts {
         if shader.functions().len() != 1 {
             return Err(CompileError::Functions(shader.functions().len()));
