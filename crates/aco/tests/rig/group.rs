@@ -562,7 +562,7 @@ impl<'e> GroupRun<'e> {
                 (0..invocations).map(|at| FIRST_PATCH + at / vertices).collect()
             }
             Argument::RelativeIds => {
-                (0..invocations).map(|at| at / vertices | at % vertices << 8 | 0xff << 16).collect()
+                (0..invocations).map(|at| (at / vertices) | ((at % vertices) << 8) | (0xff << 16)).collect()
             }
             Argument::RelativeVertex => (0..self.counts[0] as u32).collect(),
             Argument::VertexOffset(number) => {
@@ -588,7 +588,7 @@ impl<'e> GroupRun<'e> {
             }
             _ => {
                 let dwords = self.interface.passed.vertex_bytes() / 4;
-                vertex(number * 2) * dwords | (vertex(number * 2 + 1) * dwords) << 16
+                (vertex(number * 2) * dwords) | ((vertex(number * 2 + 1) * dwords) << 16)
             }
         }
     }
