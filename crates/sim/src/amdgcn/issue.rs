@@ -11,7 +11,7 @@ use super::counters::WaitCounter;
 use super::fault::{FaultKind, Missing};
 use super::lanes::{bits, splat};
 use super::machine::Machine;
-use super::pending::{CountedAccess, Locks, Path, PendingAccess, UNORDERED, registers, spare};
+use super::pending::{CountedAccess, Locks, Path, PendingAccess, registers, spare};
 use super::wave::Wave;
 use unwedge_isa::amdgcn::{Gfx, Reg};
 
@@ -84,9 +84,6 @@ fn put_off(
     if let (Some(high), Some((first, _))) = (access.form.half(), registers(&access)) {
         settle_other_half(machine, wave, first, high);
     }
-    if let Some(range) = registers(&access) {
-        settle_overwritten(machine, wave, range, counters);
-    }
     let spare = spare(&access, counters);
     for (counter, _) in counters {
         make_room(machine, wave, *counter);
@@ -149,27 +146,6 @@ fn settle_other_half(machine: &mut Machine<'_>, wave: &mut Wave, first: u16, hig
         let entry = &wave.pending.entries[at];
         let same = entry.registers.is_some_and(|(own, _)| own == first);
         if same && !entry.done && entry.access.form.half() == Some(!high) {
-            wave.pending.entries[at].done = true;
-            reach(machine, wave, at);
-            arrive(machine, wave, at);
-        }
-    }
-}
-
-/// A load writes registers after the earlier ones that it is in order with. They are done before it begins, so that neither seems to overwrite what the
-/// other loads: where lanes part, it loads other lanes.
-fn settle_overwritten(
-    machine: &mut Machine<'_>,
-    wave: &mut Wave,
-    (first, count): (u16, u16),
-    counters: &[(WaitCounter, u8)],
-) {
-    let Some(&(counter, kind)) = counters.first().filter(|(_, kind)| *kind != UNORDERED) else { return };
-    for at in 0..wave.pending.entries.len() {
-        let entry = &wave.pending.entries[at];
-        let meets = entry.registers.is_some_and(|(own, len)| own < first + count && first < own + len);
-        let ordered = entry.counted(counter).is_some_and(|counted| counted.kind == kind);
-        if meets && ordered && !entry.done {
             wave.pending.entries[at].done = true;
             reach(machine, wave, at);
             arrive(machine, wave, at);
