@@ -1,6 +1,6 @@
 //! Checks of programs between phases. They share no code with the phases.
 //!
-//! [`ir`] checks what holds of a program by its [`Progress`](crate::ir::Progress): flow, SSA, operands. [`ra`] checks that every operand finds its temporary
+//! [`ir`] checks what holds of a program by its [`Progress`]: flow, SSA, operands. [`ra`] checks that every operand finds its temporary
 //! in its register.
 
 mod flow;
