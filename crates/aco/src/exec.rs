@@ -6,13 +6,13 @@
 //! keeps the lanes of its condition.
 
 use crate::compares;
-use crate::hash::{MixMap, MixSet};
 use crate::ir::shape::{self, Variants};
 use crate::ir::{
     Block, Construct, ConstructKind, Definition, Inst, Jump, NewInst, Op, Operand, PhysReg, Program,
     Progress, Pseudo, RegClass, Role, Temp,
 };
 use crate::linear_ssa::LinearVar;
+use unwedge_base::mix::{MixMap, MixSet};
 use unwedge_isa::amdgcn::model::{Form, Format};
 use unwedge_isa::amdgcn::{Opcode, Reg};
 

@@ -23,7 +23,6 @@ mod exec;
 mod finish;
 pub mod graphics;
 pub mod hardware;
-mod hash;
 pub mod hazards;
 mod helpers;
 pub mod ir;

@@ -4,9 +4,9 @@
 //! Braun et al., "Simple and Efficient Construction of Static Single Assignment Form": a variable is looked up in the block, then in its predecessors,
 //! with a phi where a block has several.
 
-use crate::hash::MixMap;
 use crate::ir::{Block, Definition, NewInst, Operand, Program, Pseudo, RegClass, Temp};
 use unwedge_base::entity::Entity;
+use unwedge_base::mix::MixMap;
 
 /// A variable of one class, with what blocks leave in it.
 #[derive(Debug)]

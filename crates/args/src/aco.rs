@@ -1,13 +1,13 @@
 //! The options of `unwedge aco`.
 
-use crate::{AmdTarget, ShaderInput};
+use crate::{AmdEmulator, AmdTarget, ShaderBindings, ShaderInput};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
 use unwedge_view::aco::TargetFormat;
-use unwedge_view::shader::{BufferRequest, OutputRequest, PushRequest, Workgroups};
+use unwedge_view::shader::OutputRequest;
 
 /// `aco`
 #[derive(Args, Debug)]
@@ -81,35 +81,18 @@ pub struct AcoCodegen {
 /// How compiled code is run on the emulator.
 #[derive(Args, Debug)]
 pub struct AcoEmulation {
-    /// Workgroups along each axis: 4, or 4,2,1
-    #[arg(long, value_name = "X,Y,Z", default_value = "1")]
-    pub groups: Workgroups,
-    /// A buffer: the content of a file, or zeros of this size (suffixes K, M, G); in an array SET.BINDING.INDEX; repeatable
-    #[arg(long, value_name = "SET.BINDING=FILE|SIZE")]
-    pub buffer: Vec<BufferRequest>,
-    /// Push constants: bytes in hexadecimal in the order of memory, or the content of a file
-    #[arg(long, value_name = "HEX|FILE")]
-    pub push: Option<PushRequest>,
-    /// Instructions that a workgroup may execute
-    #[arg(long, value_name = "COUNT", default_value_t = STEPS)]
-    pub steps: u64,
-    /// Time everything as badly as hardware may: what the code must not rely on is unknown, and reported if it matters
-    #[arg(long, value_name = "NUMBER")]
-    pub seed: Option<u64>,
-    /// Threads of this machine, by default as many as it has cores; the result does not depend on them
-    #[arg(long, value_name = "COUNT")]
-    pub threads: Option<usize>,
+    /// What the shader is run with.
+    #[command(flatten)]
+    pub bindings: ShaderBindings,
+    /// How the emulator runs it.
+    #[command(flatten)]
+    pub emulator: AmdEmulator,
 }
-
-/// The default of `--steps`.
-const STEPS: u64 = 10_000_000;
 
 impl AcoEmulation {
     /// Whether an option is given that only running needs.
     pub fn is_asked(&self) -> bool {
-        let AcoEmulation { groups, buffer, push, steps, seed, threads } = self;
-        let counts = groups.0 != [1; 3] || *steps != STEPS || threads.is_some();
-        counts || !buffer.is_empty() || push.is_some() || seed.is_some()
+        self.bindings.is_asked() || self.emulator.is_asked()
     }
 }
 

@@ -195,6 +195,36 @@ pub struct AmdDisasm {
     pub shader: Option<usize>,
 }
 
+/// How the emulator runs code.
+#[derive(Args, Debug)]
+pub struct AmdEmulator {
+    /// Instructions that a workgroup may execute
+    #[arg(long, value_name = "COUNT", default_value_t = STEPS)]
+    pub steps: u64,
+    /// Time everything as badly as hardware may: what the code must not rely on is unknown, and reported if it matters
+    #[arg(long, value_name = "NUMBER")]
+    pub seed: Option<u64>,
+    /// Threads of this machine, by default as many as it has cores; the result does not depend on them
+    #[arg(long, value_name = "COUNT")]
+    pub threads: Option<usize>,
+}
+
+/// The default of `--steps`.
+const STEPS: u64 = 10_000_000;
+
+impl AmdEmulator {
+    /// The number of threads that run workgroups.
+    pub fn threads(&self) -> usize {
+        self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+    }
+
+    /// Whether an option is given.
+    pub fn is_asked(&self) -> bool {
+        let AmdEmulator { steps, seed, threads } = self;
+        *steps != STEPS || seed.is_some() || threads.is_some()
+    }
+}
+
 /// `amd run`
 #[derive(Args, Debug)]
 pub struct AmdRun {
@@ -242,15 +272,9 @@ pub struct AmdRun {
     /// The MODE register: rounding, denormals. 0x1c0 if neither this nor the kernel's descriptor says
     #[arg(long, value_name = "BITS")]
     pub mode: Option<String>,
-    /// Instructions that a workgroup may execute
-    #[arg(long, value_name = "COUNT", default_value = "10000000")]
-    pub steps: u64,
-    /// Time everything as badly as hardware may: what the code must not rely on is unknown, and reported if it matters
-    #[arg(long, value_name = "NUMBER")]
-    pub seed: Option<u64>,
-    /// Threads of this machine, as many as it has cores if not said; the result does not depend on it
-    #[arg(long, value_name = "COUNT")]
-    pub threads: Option<usize>,
+    /// How the emulator runs it.
+    #[command(flatten)]
+    pub emulator: AmdEmulator,
     /// Show every instruction with what it writes
     #[arg(long)]
     pub trace: bool,

@@ -107,6 +107,28 @@ pub struct ShaderInput {
     pub nir_arguments: Option<Arguments>,
 }
 
+/// What a shader is run with.
+#[derive(Args, Debug)]
+pub struct ShaderBindings {
+    /// Workgroups along each axis: 4, or 4,2,1
+    #[arg(long, value_name = "X,Y,Z", default_value = "1")]
+    pub groups: Workgroups,
+    /// A buffer: the content of a file, or zeros of this size (suffixes K, M, G); in an array SET.BINDING.INDEX; repeatable
+    #[arg(long, value_name = "SET.BINDING=FILE|SIZE")]
+    pub buffer: Vec<BufferRequest>,
+    /// Push constants: bytes in hexadecimal in the order of memory, or the content of a file
+    #[arg(long, value_name = "HEX|FILE")]
+    pub push: Option<PushRequest>,
+}
+
+impl ShaderBindings {
+    /// Whether an option is given.
+    pub fn is_asked(&self) -> bool {
+        let ShaderBindings { groups, buffer, push } = self;
+        groups.0 != [1; 3] || !buffer.is_empty() || push.is_some()
+    }
+}
+
 /// `shader validate`
 #[derive(Args, Debug)]
 pub struct ShaderValidate {
@@ -124,15 +146,9 @@ pub struct ShaderRun {
     /// The shader.
     #[command(flatten)]
     pub input: ShaderInput,
-    /// Workgroups along each axis: 4, or 4,2,1
-    #[arg(long, value_name = "X,Y,Z", default_value = "1")]
-    pub groups: Workgroups,
-    /// A buffer: the content of a file, or zeros of this size (suffixes K, M, G); in an array SET.BINDING.INDEX; repeatable
-    #[arg(long, value_name = "SET.BINDING=FILE|SIZE")]
-    pub buffer: Vec<BufferRequest>,
-    /// Push constants: bytes in hexadecimal in the order of memory, or the content of a file
-    #[arg(long, value_name = "HEX|FILE")]
-    pub push: Option<PushRequest>,
+    /// What it is run with.
+    #[command(flatten)]
+    pub bindings: ShaderBindings,
     /// Invocations of a subgroup: a power of two up to 128
     #[arg(long, value_name = "N", default_value = "32")]
     pub subgroup: u32,

@@ -11,6 +11,7 @@ pub mod entity;
 mod gfx;
 pub mod hash;
 pub mod memory;
+pub mod mix;
 pub mod plural;
 
 pub use chip::{ChipId, Generation};

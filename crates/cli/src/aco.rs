@@ -48,12 +48,11 @@ fn form(emit: AcoEmit) -> CodeForm {
 }
 
 fn request<'a>(args: &AcoEmulation, compare: bool, outputs: &'a [OutputRequest]) -> EmulationRequest<'a> {
-    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     EmulationRequest {
-        workgroups: args.groups,
-        steps: args.steps,
-        seed: args.seed,
-        threads: args.threads.unwrap_or_else(cores),
+        workgroups: args.bindings.groups,
+        steps: args.emulator.steps,
+        seed: args.emulator.seed,
+        threads: args.emulator.threads(),
         compare,
         outputs,
     }
@@ -187,12 +186,12 @@ fn emulate(
     options: &Options,
     global: &Global,
 ) -> Result<EmulationView, Failure> {
-    let mut bindings: Bindings = bound(&args.emulation.buffer, args.emulation.push.as_ref(), global)?;
+    let mut bindings: Bindings = bound(&args.emulation.bindings, global)?;
     let lanes = if options.gpu.wave64() { 64 } else { 32 };
     let declared = RunRequest {
-        workgroups: args.emulation.groups,
+        workgroups: args.emulation.bindings.groups,
         subgroup_size: lanes,
-        steps: args.emulation.steps,
+        steps: args.emulation.emulator.steps,
         outputs: &args.out,
     };
     declared.warnings(shader, &bindings).iter().for_each(|warning| complain!("{name}: {warning}"));

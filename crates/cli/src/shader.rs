@@ -2,7 +2,9 @@
 
 mod reduce;
 
-use crate::args::{Global, Packing, ShaderCommand, ShaderInput, ShaderOpt, ShaderRun, ShaderValidate};
+use crate::args::{
+    Global, Packing, ShaderBindings, ShaderCommand, ShaderInput, ShaderOpt, ShaderRun, ShaderValidate,
+};
 use crate::failure::{Failure, Outcome, complain};
 use crate::output::Output;
 use crate::packed::Packed;
@@ -15,8 +17,8 @@ use unwedge::shader::interp::{Bindings, RunError};
 use unwedge::shader::text;
 use unwedge_view::asm::launch::zeros;
 use unwedge_view::shader::{
-    BufferRequest, BufferSource, OptimizationView, PrintRequest, PushRequest, RunRequest, RunView,
-    ShaderRunError, Validity, ValidityView,
+    BufferSource, OptimizationView, PrintRequest, PushRequest, RunRequest, RunView, ShaderRunError, Validity,
+    ValidityView,
 };
 
 /// Runs the command.
@@ -135,14 +137,10 @@ fn validate(args: &ShaderValidate, global: &Global) -> Result<Outcome, Failure> 
 }
 
 /// Buffers and push constants, as the command line gives them.
-pub(crate) fn bound(
-    buffers: &[BufferRequest],
-    push: Option<&PushRequest>,
-    global: &Global,
-) -> Result<Bindings, Failure> {
+pub(crate) fn bound(args: &ShaderBindings, global: &Global) -> Result<Bindings, Failure> {
     let content = |file: &Path| Ok::<_, Failure>(Input::open(file, global.max_size)?.bytes.to_vec());
     let mut bound = Bindings::default();
-    for buffer in buffers {
+    for buffer in &args.buffer {
         let bytes = match &buffer.source {
             BufferSource::File(file) => content(file)?,
             BufferSource::Zeros(size) => {
@@ -154,7 +152,7 @@ pub(crate) fn bound(
         }
         bound.bind(buffer.point, bytes);
     }
-    bound.push = match push {
+    bound.push = match &args.push {
         Some(PushRequest::Bytes(bytes)) => bytes.clone(),
         Some(PushRequest::File(file)) => content(file)?,
         None => Vec::new(),
@@ -170,9 +168,9 @@ fn execute(args: &ShaderRun, global: &Global) -> Result<Outcome, Failure> {
             return Err(Failure::Unusable(format!("{name}: {invalid}")));
         }
     }
-    let mut bound = bound(&args.buffer, args.push.as_ref(), global)?;
+    let mut bound = bound(&args.bindings, global)?;
     let request = RunRequest {
-        workgroups: args.groups,
+        workgroups: args.bindings.groups,
         subgroup_size: args.subgroup,
         steps: args.steps,
         outputs: &args.out,

@@ -6,7 +6,7 @@ use unwedge_shader::interp::{
 };
 use unwedge_shader::ir::{
     Access, Base, Builder, Dim, Function, Inst, MemAccess, Op, Payload, Region, RegionOwner, ResourceClass,
-    ResourceData, Shader, Space, Storage, SystemValue, Type, TypeNode, Value, Var, VarData, VarFlags,
+    ResourceData, Shader, Space, Storage, SystemValue, Type, TypeNode, Value, Var, VarData,
 };
 use unwedge_shader::reduce::{CANDIDATES_PER_TRY, ReduceError, Reduction, reduce};
 use unwedge_shader::text::{parse, print};
@@ -133,17 +133,7 @@ fn resource(binding: u32) -> ResourceData {
 fn variable(number: usize, shader: &mut Shader) -> Var {
     let leaf = shader.types.push(TypeNode::Leaf(V4));
     let ty = shader.types.push(TypeNode::Array { element: leaf, len: 3 });
-    shader.vars.push(VarData {
-        name: format!("variable{number}"),
-        storage: Storage::Private,
-        ty,
-        location: None,
-        component: 0,
-        index: 0,
-        builtin: None,
-        flags: VarFlags::default(),
-        capture: None,
-    })
+    shader.vars.push(VarData::new(format!("variable{number}"), Storage::Private, ty))
 }
 
 /// The loop of a large shader that has an addition at its end.

@@ -1,8 +1,8 @@
 //! Removes phis that allocation made, and that turn out to unite a name with itself.
 
 use super::blocks::NameUnion;
-use crate::hash::MixMap;
 use crate::ir::{Program, Temp};
+use unwedge_base::mix::MixMap;
 
 /// Removes them, and renames their results.
 pub(super) fn remove_trivial(program: &mut Program, unions: &[NameUnion]) {

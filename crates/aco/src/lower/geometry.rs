@@ -7,7 +7,7 @@ use crate::graphics::MemorySlots;
 use std::collections::{BTreeMap, BTreeSet};
 use unwedge_shader::ir::{
     Builder, Function, Inst, Op, Payload, Primitive, Region, Shader, SlotAccess, SlotDir, Stage, Storage,
-    Type, TypeId, TypeNode, Value, Var, VarData, VarFlags,
+    Type, TypeId, TypeNode, Value, Var, VarData,
 };
 
 /// The slot of what is known of an emitted vertex: [`EMITTED`], [`COMPLETES`], [`IS_ODD`]; zero if it was not emitted.
@@ -106,17 +106,7 @@ struct Counters {
 }
 
 fn variable(shader: &mut Shader, name: &str, ty: TypeId) -> Var {
-    shader.vars.push(VarData {
-        name: name.to_owned(),
-        storage: Storage::Private,
-        ty,
-        location: None,
-        component: 0,
-        index: 0,
-        builtin: None,
-        flags: VarFlags::NONE,
-        capture: None,
-    })
+    shader.vars.push(VarData::new(name.to_owned(), Storage::Private, ty))
 }
 
 /// Counts vertices. `flags`: for a primitive shader.

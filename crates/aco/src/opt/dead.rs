@@ -1,8 +1,8 @@
 //! Dead code: removes instructions whose results nobody reads. Guarantees that what is left has the same effects.
 
 use super::uses::Uses;
-use crate::hash::MixSet;
 use crate::ir::{Inst, Memory, Op, Payload, Program, Pseudo, Source};
+use unwedge_base::mix::MixSet;
 use unwedge_isa::amdgcn::Reg;
 use unwedge_isa::amdgcn::model::{Format, Role};
 

@@ -6,10 +6,10 @@
 use super::dead::{depends_on_block, is_pure};
 use super::loops::Loops;
 use crate::dominators::Dominators;
-use crate::hash::MixHasher;
 use crate::ir::{Block, Inst, Op, Program, Pseudo, Source, Temp};
 use std::hash::{Hash, Hasher};
 use unwedge_base::entity::SecondaryMap;
+use unwedge_base::mix::MixHasher;
 use unwedge_isa::amdgcn::model::Format;
 
 /// What makes two instructions the same, without operands and definitions.

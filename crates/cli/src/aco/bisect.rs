@@ -76,7 +76,7 @@ fn judge(
     let verdict = match trial {
         Some(trial) => by_command(args, &view, trial, shown)?,
         None => {
-            let mut bindings = bound(&args.emulation.buffer, args.emulation.push.as_ref(), global)?;
+            let mut bindings = bound(&args.emulation.bindings, global)?;
             fill(shader, &mut bindings, global.max_size).map_err(|error| {
                 Failure::Unusable(format!(
                     "{name}: {error}; --buffer gives a smaller one, --max-size allows more"

@@ -221,6 +221,23 @@ pub struct VarData {
     pub capture: Option<(u8, u32, u32)>,
 }
 
+impl VarData {
+    /// A variable without a location, which is not built in.
+    pub fn new(name: String, storage: Storage, ty: TypeId) -> VarData {
+        VarData {
+            name,
+            storage,
+            ty,
+            location: None,
+            component: 0,
+            index: 0,
+            builtin: None,
+            flags: VarFlags::NONE,
+            capture: None,
+        }
+    }
+}
+
 named! {
     /// What the descriptors of a binding are.
     pub enum ResourceClass {

@@ -6,41 +6,9 @@
 
 use super::commutes;
 use crate::ir::{Function, Inst, Op, Region, Shader, ShaderInfo, Traits, Value};
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hash, Hasher};
+use std::hash::{Hash, Hasher};
 use unwedge_base::entity::SecondaryMap;
-
-/// Multiplies and rotates; for keys that an input chooses, the table compares, and a bucket holds one instruction.
-#[derive(Default)]
-struct Mixer(u64);
-
-impl Hasher for Mixer {
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u64(byte.into());
-        }
-    }
-
-    fn write_u8(&mut self, number: u8) {
-        self.write_u64(number.into());
-    }
-
-    fn write_u32(&mut self, number: u32) {
-        self.write_u64(number.into());
-    }
-
-    fn write_usize(&mut self, number: usize) {
-        self.write_u64(number as u64);
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        self.0 = (self.0.rotate_left(5) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0.rotate_left(26)
-    }
-}
+use unwedge_base::mix::{MixHasher, MixMap};
 
 /// Runs the pass.
 pub(super) fn run(shader: &mut Shader) -> bool {
@@ -59,7 +27,7 @@ pub(super) fn run(shader: &mut Shader) -> bool {
 struct Table {
     info: ShaderInfo,
     /// The instruction that computes what has this hash.
-    visible: HashMap<u64, Inst, BuildHasherDefault<Mixer>>,
+    visible: MixMap<u64, Inst>,
     /// What `visible` held before, to be put back at the end of a region.
     log: Vec<(u64, Option<Inst>)>,
     values: SecondaryMap<Value, Option<Value>>,
@@ -157,7 +125,7 @@ fn is_numbered(func: &Function, inst: Inst) -> bool {
 }
 
 fn hash(func: &Function, inst: Inst) -> u64 {
-    let mut mixer = Mixer::default();
+    let mut mixer = MixHasher::default();
     let key =
         (func.op(inst), func.payload(inst), func.args(inst), func.ty(func.result(inst)), func.exact(inst));
     key.hash(&mut mixer);

@@ -283,17 +283,11 @@ impl Parser<'_> {
 
     fn var(&mut self, shader: &mut Shader) -> Result<()> {
         self.defined("v", shader.vars.len())?;
-        let mut data = VarData {
-            name: self.text()?,
-            storage: self.named("a storage", Storage::from_name)?,
-            ty: self.entity::<TypeId>("t", shader.types.len())?,
-            location: None,
-            component: 0,
-            index: 0,
-            builtin: None,
-            flags: VarFlags::NONE,
-            capture: None,
-        };
+        let mut data = VarData::new(
+            self.text()?,
+            self.named("a storage", Storage::from_name)?,
+            self.entity::<TypeId>("t", shader.types.len())?,
+        );
         loop {
             if self.eat_word("location")? {
                 data.location = Some(self.int()?);

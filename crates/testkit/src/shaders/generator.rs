@@ -155,17 +155,7 @@ fn variable(rng: &mut Rng, shader: &mut Shader, dialect: Dialect, storage: Stora
             (root, vec![member, vec![Step::Element(2), Step::Member(1), Step::Element(2)]])
         }
     };
-    let var = shader.vars.push(VarData {
-        name: String::new(),
-        storage,
-        ty: root,
-        location: None,
-        component: 0,
-        index: 0,
-        builtin: None,
-        flags: VarFlags::default(),
-        capture: None,
-    });
+    let var = shader.vars.push(VarData::new(String::new(), storage, root));
     paths.into_iter().map(|steps| Leaf { var, steps, ty }).collect()
 }
 

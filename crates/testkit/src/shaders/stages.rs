@@ -123,17 +123,7 @@ impl Interface<'_> {
     }
 
     fn data(&self, ty: TypeId) -> VarData {
-        VarData {
-            name: String::new(),
-            storage: self.storage,
-            ty,
-            location: None,
-            component: 0,
-            index: 0,
-            builtin: None,
-            flags: VarFlags::NONE,
-            capture: None,
-        }
+        VarData::new(String::new(), self.storage, ty)
     }
 
     fn builtin(&mut self, builtin: Builtin) {

@@ -388,17 +388,7 @@ impl Translator<'_> {
 
     fn var_data(&mut self, id: u32, storage: Storage) -> VarData {
         let ty = self.leaf_node(crate::ir::Type::B32);
-        VarData {
-            name: self.module.name(self.words, id),
-            storage,
-            ty,
-            location: None,
-            component: 0,
-            index: 0,
-            builtin: None,
-            flags: VarFlags::NONE,
-            capture: None,
-        }
+        VarData::new(self.module.name(self.words, id), storage, ty)
     }
 
     fn plain(&mut self, id: u32, ty: TypeRef, mut data: VarData) -> Result<()> {

@@ -13,7 +13,7 @@ use super::types::{ImageType, MatrixLayout, TypeRef};
 use crate::ir::{
     Access, BarrierInfo, Base, Function, Inst, Loc, MemAccess, MemoryKinds, Op as IrOp, Order, Payload,
     Region, Resource, Scope, Shader, SourceLoc, Space, Storage, SystemValue, Traits, Type, TypeId, TypeNode,
-    Value, Var, VarData, VarFlags, result_type,
+    Value, Var, VarData, result_type,
 };
 use crate::valid;
 use spirv::{Decoration, Op};
@@ -557,17 +557,7 @@ impl Translator<'_> {
     /// A variable of the function with one leaf.
     pub(super) fn local(&mut self, ty: Type) -> Var {
         let node = self.leaf_node(ty);
-        self.shader.vars.push(VarData {
-            name: String::new(),
-            storage: Storage::Function,
-            ty: node,
-            location: None,
-            component: 0,
-            index: 0,
-            builtin: None,
-            flags: VarFlags::NONE,
-            capture: None,
-        })
+        self.shader.vars.push(VarData::new(String::new(), Storage::Function, node))
     }
 
     pub(super) fn leaf_node(&mut self, ty: Type) -> TypeId {

@@ -75,17 +75,7 @@ fn rewrite(shader: &mut Shader, wanted: impl Fn(&OutputUse) -> bool) -> bool {
     let mut locals = SecondaryMap::<Var, Option<Var>>::default();
     for (var, _) in &lowered {
         let VarData { name, ty, .. } = shader.vars[*var].clone();
-        let local = VarData {
-            name,
-            storage: Storage::Private,
-            ty,
-            location: None,
-            component: 0,
-            index: 0,
-            builtin: None,
-            flags: VarFlags::NONE,
-            capture: None,
-        };
+        let local = VarData::new(name, Storage::Private, ty);
         locals[*var] = Some(shader.vars.push(local));
     }
     for func in shader.functions_mut() {

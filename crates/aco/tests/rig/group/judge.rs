@@ -1,0 +1,429 @@
+//! Compares what programs of a workgroup leave with what the interpreter makes of their shaders.
+
+use super::run::{
+    ES_RING, FACTOR_OFFSET, FACTORS, GS_RING, GS_WAVE, GroupRun, LEFT, LEFT_OFFSET, es_place, run_group, word,
+};
+use super::{GroupExpectation, GroupPrograms, Slots};
+use crate::rig::pipeline::{
+    BUFFER_STRIDE, BUFFERS, CODE, RING, RING_ELEMENT, RING_PART, RING_TOGETHER, close, has_undefined,
+    stored_by,
+};
+use crate::rig::recorded::Problem;
+use std::collections::BTreeMap;
+use unwedge_aco::abi::{Argument, Interface};
+use unwedge_aco::stages::HardwareStage;
+use unwedge_aco::{Compiled, Options};
+use unwedge_isa::amdgcn::Gfx;
+use unwedge_shader::interp::InterfaceSlot;
+use unwedge_shader::ir::Primitive;
+use unwedge_sim::amdgcn::{
+    Control, FaultKind, MessageKind, Program, SimMemory, Timing, Watch, WaveMessage, run, watch,
+};
+
+/// The slots of a patch and of one of its vertices.
+fn vertex_of(slots: &Slots, vertex: u32) -> Slots {
+    let own = slots.iter().filter(|(key, _)| key.patch || key.vertex == vertex);
+    own.map(|(key, words)| (InterfaceSlot { vertex: 0, ..*key }, *words)).collect()
+}
+
+impl GroupExpectation {
+    fn same(&self, found: Option<u32>, wanted: u32, mask: u32) -> bool {
+        found.is_some_and(|found| {
+            if self.inexact { close(found & mask, wanted & mask) } else { found & mask == wanted & mask }
+        })
+    }
+
+    /// Compares slots with what is found; `mask` has the bits of a component that count.
+    fn compare(
+        &self,
+        what: &str,
+        slots: &Slots,
+        find: impl Fn(&InterfaceSlot, usize) -> Option<Option<u32>>,
+    ) -> Result<(), Problem> {
+        let masks = self.masks();
+        for (key, words) in slots {
+            for (component, wanted) in words.iter().enumerate() {
+                let Some(wanted) = wanted else { continue };
+                let Some(found) = find(key, component) else { continue };
+                let mask = masks.get(&(key.slot, component)).copied().unwrap_or(u32::MAX);
+                if !self.same(found, *wanted, mask) {
+                    return Err((
+                        "output",
+                        format!(
+                            "{what}, slot {} vertex {}.{component}: {found:x?}, not {wanted:#x}",
+                            key.slot, key.vertex
+                        ),
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The bits of components that count: others than of 32 bits have undefined ones.
+    fn masks(&self) -> BTreeMap<(u32, usize), u32> {
+        let mut all = BTreeMap::new();
+        for shader in [&self.first.shader, &self.second] {
+            for (key, component, mask) in stored_by(shader) {
+                *all.entry((key.slot, component)).or_insert(u32::MAX) &= mask;
+            }
+        }
+        all
+    }
+
+    /// Whether something that a shader may store is undefined: then it may be stored.
+    fn has_undefined(&self) -> bool {
+        let [first, mut second] = [&self.first.shader, &self.second].map(stored_by);
+        second.retain(|(key, ..)| key.index == 0);
+        let mut left = self.strips.iter().flat_map(|strips| &strips.vertices);
+        let vertices = self.second.info.output_vertices;
+        let mut patches =
+            self.patches.iter().flat_map(|slots| (0..vertices).map(move |at| vertex_of(slots, at)));
+        self.passed.iter().any(|slots| has_undefined(&first, slots))
+            || left.any(|slots| has_undefined(&second, slots))
+            || patches.any(|slots| has_undefined(&second, &slots))
+    }
+
+    fn patches(&self, memory: &SimMemory, interface: &Interface, options: &Options) -> Result<(), Problem> {
+        let vertices = self.second.info.output_vertices;
+        let slots = &interface.outputs;
+        for (patch, own) in (0u32..).zip(&self.patches) {
+            let begin = LEFT_OFFSET + patch * slots.patch_bytes(vertices);
+            self.compare(&format!("patch {patch}"), own, |key, component| {
+                let at = slots.offset(key.slot as u16, key.patch)?;
+                let inside = if key.patch { vertices } else { key.vertex } * slots.vertex_bytes();
+                Some(word(memory, LEFT + u64::from(begin + inside + at) + component as u64 * 4))
+            })?;
+            let order: &[(u32, usize)] = match self.second.info.input_primitive {
+                Some(Primitive::Quads) => &[(10, 0), (10, 1), (10, 2), (10, 3), (11, 0), (11, 1)],
+                Some(Primitive::Isolines) => &[(10, 1), (10, 0)],
+                _ => &[(10, 0), (10, 1), (10, 2), (11, 0)],
+            };
+            let control = options.gpu.generation() <= Gfx::Gfx8;
+            let first = FACTOR_OFFSET + if control { 4 } else { 0 } + patch * order.len() as u32 * 4;
+            if control && word(memory, FACTORS + u64::from(FACTOR_OFFSET)) != Some(0x8000_0000) {
+                return Err(("output", "factors do not begin with the control word".to_owned()));
+            }
+            for (number, (slot, component)) in (0..).zip(order) {
+                let key = InterfaceSlot { slot: *slot, vertex: 0, patch: true, index: 0 };
+                let wanted = own.get(&key).and_then(|words| words[*component]);
+                let found = word(memory, FACTORS + u64::from(first + number * 4));
+                if let Some(wanted) = wanted
+                    && !self.same(found, wanted, u32::MAX)
+                {
+                    return Err((
+                        "output",
+                        format!("patch {patch}, factor {number}: {found:x?}, not {wanted:#x}"),
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What waves of geometry shaders told of their vertices.
+    fn told(&self, messages: &[WaveMessage], lanes: usize) -> Result<(), Problem> {
+        let wrong = |what: String| Err(("output", what));
+        let mut counts = vec![(0usize, Vec::new()); self.primitives.len()];
+        let mut done: Vec<u32> = Vec::new();
+        for message in messages {
+            let MessageKind::Message { code, m0 } = message.kind else { continue };
+            if m0 != GS_WAVE + message.wave {
+                return wrong(format!("message {code:#x} of wave {} with {m0:#x}", message.wave));
+            }
+            if done.contains(&message.wave) {
+                return wrong(format!("wave {} goes on after its end", message.wave));
+            }
+            if code == 3 {
+                done.push(message.wave);
+                continue;
+            }
+            if message.lanes == 0 {
+                return wrong(format!("message {code:#x} without a lane"));
+            }
+            if code >> 8 != 0 {
+                continue;
+            }
+            for lane in (0..64).filter(|lane| message.lanes >> lane & 1 != 0) {
+                let Some((count, cuts)) = counts.get_mut(message.wave as usize * lanes + lane) else {
+                    return wrong(format!("lane {lane} of wave {} has no primitive", message.wave));
+                };
+                match code {
+                    0x22 => *count += 1,
+                    _ => cuts.push(*count),
+                }
+            }
+        }
+        if done.is_empty() {
+            return wrong("no wave ends".to_owned());
+        }
+        for (primitive, (strips, (count, cuts))) in self.strips.iter().zip(counts).enumerate() {
+            if strips.vertices.len() != count || strips.cuts != cuts {
+                let (wanted, ends) = (strips.vertices.len(), &strips.cuts);
+                return wrong(format!(
+                    "primitive {primitive}: {count} vertices cut at {cuts:?}, not {wanted} at {ends:?}"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn emitted(&self, memory: &SimMemory, of: &GroupRun<'_>) -> Result<(), Problem> {
+        let most = self.second.info.output_vertices;
+        for (primitive, strips) in self.strips.iter().enumerate() {
+            for (vertex, slots) in (0..).zip(&strips.vertices) {
+                self.compare(&format!("primitive {primitive}, vertex {vertex}"), slots, |key, component| {
+                    let at = of.interface.outputs.offset(key.slot as u16, false)?;
+                    let place = gs_place(of, primitive, vertex, most);
+                    Some(word(memory, GS_RING + u64::from(place + (at + component as u32 * 4) * most * 16)))
+                })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where the first dword of a vertex is in the ring after geometry shaders.
+fn gs_place(of: &GroupRun<'_>, primitive: usize, vertex: u32, most: u32) -> u32 {
+    let (wave, lane) = ((primitive / of.lanes) as u32, (primitive % of.lanes) as u32);
+    let stride = of.interface.outputs.vertex_bytes() * most;
+    of.wave_bytes() * wave + lane / 16 * stride * 16 + vertex * 64 + lane % 16 * 4
+}
+
+/// Compares compiled programs with what the interpreter makes of the shaders.
+pub fn judge_group(
+    expected: &GroupExpectation,
+    programs: &GroupPrograms,
+    options: &Options,
+    seed: u64,
+) -> Result<(), Problem> {
+    let first_stage = &programs.programs[0];
+    if programs.programs.len() > 1 {
+        judge_first(expected, first_stage, options, seed)?;
+    }
+    let Some(compiled) = programs.programs.last() else { return Ok(()) };
+    let of = GroupRun::new(expected, options, compiled);
+    let mut memory = of.memory();
+    let outcome = run_group(&of, compiled, seed, &mut memory)?;
+    if programs.programs.len() == 1
+        && let Some(buffers) = &expected.buffers
+    {
+        for (number, (point, content)) in buffers.iter().enumerate() {
+            let base = BUFFERS + number as u64 * BUFFER_STRIDE;
+            if memory.get(base, content.len()).unwrap_or_default() != content {
+                return Err(("buffer", format!("{point:?} differs")));
+            }
+        }
+    }
+    match compiled.args.interface.hardware {
+        Some(HardwareStage::Hs | HardwareStage::LsHs) => expected.patches(&memory, of.interface, options),
+        Some(HardwareStage::Ngg) => exported(expected, &of, &outcome.messages, &memory),
+        _ => {
+            expected.told(&outcome.messages, of.lanes)?;
+            expected.emitted(&memory, &of)?;
+            match &programs.copy {
+                Some(copy) => judge_copy(expected, &of, copy, seed, memory),
+                None => Ok(()),
+            }
+        }
+    }
+}
+
+/// A first stage alone leaves vertices in LDS or in the ring.
+fn judge_first(
+    expected: &GroupExpectation,
+    compiled: &Compiled,
+    options: &Options,
+    seed: u64,
+) -> Result<(), Problem> {
+    let of = GroupRun::new(expected, options, compiled);
+    let mut memory = of.memory();
+    let slots = &of.interface.outputs;
+    if of.interface.hardware == Some(HardwareStage::Es) {
+        run_group(&of, compiled, seed, &mut memory)?;
+        for (vertex, own) in (0..).zip(&expected.passed) {
+            expected.compare(&format!("vertex {vertex}"), own, |key, component| {
+                let at = slots.offset(key.slot as u16, false)?;
+                Some(word(&memory, ES_RING + u64::from(es_place(vertex, at + component as u32 * 4))))
+            })?;
+        }
+        return Ok(());
+    }
+    run_group(&of, compiled, seed, &mut of.memory())?;
+    // The contents of LDS are seen at the end of the last wave, in a run in which every access ends at once.
+    let program = Program::new(&compiled.code.words, CODE, options.gpu);
+    let mut local = Vec::new();
+    let mut look = |state: &mut unwedge_sim::amdgcn::GroupState<'_, '_>| {
+        local = (0..of.lds / 4).map(|at| state.lds(at * 4)).collect();
+        Control::Go
+    };
+    let dispatch = of.dispatch(compiled, Timing::Plain);
+    watch(&program, &mut memory, &dispatch, Watch::Step(&mut look));
+    for (vertex, own) in (0..).zip(&expected.passed) {
+        expected.compare(&format!("vertex {vertex}"), own, |key, component| {
+            let at = slots.offset(key.slot as u16, false)?;
+            let place = vertex * slots.vertex_bytes() + at;
+            Some(local.get(place as usize / 4 + component).copied().flatten())
+        })?;
+    }
+    Ok(())
+}
+
+/// The vertices that primitive shaders export: by number.
+fn exported(
+    expected: &GroupExpectation,
+    of: &GroupRun<'_>,
+    messages: &[WaveMessage],
+    memory: &SimMemory,
+) -> Result<(), Problem> {
+    let wrong = |what: String| Err(("output", what));
+    let all: Vec<(usize, &Slots)> = expected
+        .strips
+        .iter()
+        .enumerate()
+        .flat_map(|(primitive, strips)| strips.vertices.iter().map(move |slots| (primitive, slots)))
+        .collect();
+    let mut values: BTreeMap<(u8, usize), [Option<u32>; 4]> = BTreeMap::new();
+    let mut room = Vec::new();
+    for message in messages {
+        match &message.kind {
+            MessageKind::Message { m0, .. } => room.push(*m0),
+            MessageKind::Export { target, values: words, .. } => {
+                for lane in (0..64).filter(|lane| message.lanes >> lane & 1 != 0) {
+                    let number = message.wave as usize * of.lanes + lane;
+                    let own = std::array::from_fn(|at| words[at].as_ref().map(|words| words[lane]));
+                    values.insert((*target, number), own);
+                }
+            }
+        }
+    }
+    let count = all.len() as u32;
+    let none = count == 0 && of.options.gpu.generation() == Gfx::Gfx10;
+    let asked = if none { 1 | 1 << 12 } else { count | count << 12 };
+    if room != [asked] {
+        return wrong(format!("asked for {room:x?}, not for {count} vertices"));
+    }
+    let wanted = primitives(expected, of);
+    for (number, primitive) in wanted.iter().enumerate() {
+        let found = values.get(&(20, number)).and_then(|words| words[0]);
+        if found != Some(*primitive) {
+            return wrong(format!("primitive {number}: {found:x?}, not {primitive:#x}"));
+        }
+    }
+    if !none && values.keys().filter(|(target, _)| *target == 20).count() != wanted.len() {
+        return wrong("more primitives than vertices".to_owned());
+    }
+    let interface = of.interface;
+    let stride = interface.parameters.len() as u64 * 16;
+    for (number, (primitive, slots)) in all.iter().enumerate() {
+        expected.compare(&format!("vertex {number} of primitive {primitive}"), slots, |key, component| {
+            let target = match (key.slot, interface.parameter(key.slot as u16)) {
+                (0, _) => 12,
+                (1, _) => 13,
+                (_, Some(parameter)) if of.options.gpu.generation() >= Gfx::Gfx11 => {
+                    let vertex = number as u64;
+                    let at = RING
+                        + (RING_PART << 9)
+                        + vertex / RING_TOGETHER * stride * RING_TOGETHER
+                        + u64::from(parameter) * RING_ELEMENT * RING_TOGETHER
+                        + vertex % RING_TOGETHER * RING_ELEMENT;
+                    return Some(word(memory, at + component as u64 * 4));
+                }
+                (_, Some(parameter)) => 32 + parameter as u8,
+                _ => return None,
+            };
+            Some(
+                values
+                    .get(&(target, number))
+                    .and_then(|words| words[if target == 13 { 0 } else { component }]),
+            )
+        })?;
+    }
+    Ok(())
+}
+
+/// The words of primitives, one for each vertex.
+fn primitives(expected: &GroupExpectation, of: &GroupRun<'_>) -> Vec<u32> {
+    let distance = if of.options.gpu.generation() >= Gfx::Gfx12 { 9 } else { 10 };
+    let size = match expected.second.info.output_primitive {
+        Some(Primitive::Points) => 1,
+        Some(Primitive::Lines) => 2,
+        _ => 3,
+    };
+    let mut words = Vec::new();
+    for strips in &expected.strips {
+        let mut strip = 0;
+        for vertex in 0..strips.vertices.len() {
+            if strips.cuts.contains(&vertex) {
+                strip = 0;
+            }
+            strip += 1;
+            let last = words.len() as u32;
+            let corners: Vec<u32> = if strip < size {
+                words.push(0x8000_0000);
+                continue;
+            } else if size == 3 && (strip - size) % 2 == 1 {
+                vec![last - 2, last, last - 1]
+            } else {
+                (0..size).rev().map(|back| last - back).collect()
+            };
+            words.push((0..).zip(corners).fold(0, |all, (at, corner)| all | corner << (at * distance)));
+        }
+    }
+    words
+}
+
+/// The shader that exports vertices of the ring.
+fn judge_copy(
+    expected: &GroupExpectation,
+    of: &GroupRun<'_>,
+    copy: &Compiled,
+    seed: u64,
+    mut memory: SimMemory,
+) -> Result<(), Problem> {
+    let most = expected.second.info.output_vertices;
+    let all: Vec<(u32, &Slots)> = expected
+        .strips
+        .iter()
+        .enumerate()
+        .flat_map(|(primitive, strips)| {
+            (0..)
+                .zip(&strips.vertices)
+                .map(move |(vertex, slots)| (gs_place(of, primitive, vertex, most), slots))
+        })
+        .collect();
+    let program = Program::new(&copy.code.words, CODE, of.options.gpu);
+    for chunk in all.chunks(of.lanes) {
+        let mut dispatch = of.dispatch(copy, Timing::Adversarial { seed });
+        dispatch.size[0] = chunk.len() as u32;
+        dispatch.threads_hold.clear();
+        for location in copy.args.iter().filter(|location| location.argument == Argument::VertexId) {
+            let held = chunk.iter().map(|(place, _)| place / 4).collect();
+            dispatch.threads_hold.push((location.reg.reg().index() as u8, held));
+        }
+        let outcome = run(&program, &mut memory, &dispatch, None);
+        let undefined = expected.has_undefined();
+        let allowed = |kind: &FaultKind| undefined && matches!(kind, FaultKind::Stored(..));
+        if let Some(fault) = outcome.faults.iter().find(|fault| !allowed(&fault.kind)) {
+            return Err(("copy", format!("{fault}: {}", program.text(fault.at).unwrap_or_default())));
+        }
+        let mut found = BTreeMap::new();
+        for message in &outcome.messages {
+            if let MessageKind::Export { target, values, .. } = &message.kind {
+                found.insert(*target, values.clone());
+            }
+        }
+        for (lane, (_, slots)) in chunk.iter().enumerate() {
+            expected.compare(&format!("copied vertex {lane}"), slots, |key, component| {
+                let (target, at) = match (key.slot, copy.args.interface.parameter(key.slot as u16)) {
+                    (0, _) => (12, component),
+                    (1, _) => (13, 0),
+                    (_, Some(parameter)) => (32 + parameter as u8, component),
+                    _ => return None,
+                };
+                Some(found.get(&target).and_then(|values| values[at].as_ref()).map(|values| values[lane]))
+            })?;
+        }
+    }
+    Ok(())
+}
