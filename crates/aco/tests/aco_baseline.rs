@@ -6,20 +6,16 @@
 
 mod rig;
 
-use rig::recorded::{Problem, Results, columns, expected, in_parallel, judge};
+use rig::recorded::{
+    MEASURES, Problem, Results, columns, expected, in_parallel, judge, measures, write_listing,
+};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use unwedge_aco::cost::estimate;
-use unwedge_aco::occupancy::allocated_vgprs;
 use unwedge_aco::{Compiled, Options, compile};
-use unwedge_isa::amdgcn::{Gpu, listing};
+use unwedge_isa::amdgcn::Gpu;
 use unwedge_shader::front::nir;
 use unwedge_shader::ir::Shader;
 use unwedge_testkit::data;
-use unwedge_testkit::pack::bytes;
 
-/// What is compared.
-const MEASURES: [&str; 5] = ["instructions", "code_size", "vgprs", "latency", "inverse_throughput"];
 /// The most that the geometric mean of a ratio may be.
 const MOST: [f64; MEASURES.len()] = [1.08, 1.08, 0.95, 1.08, 1.08];
 /// Of how many shaders one is taken without `UNWEDGE_ALL`.
@@ -50,35 +46,16 @@ fn build(job: &Job) -> Result<Compiled, Problem> {
 /// The measures as ratios to those of the baseline.
 fn measure(job: &Job) -> Result<[f64; MEASURES.len()], Problem> {
     let compiled = build(job)?;
-    if let Some(folder) = std::env::var_os("UNWEDGE_LISTINGS") {
-        let folder = PathBuf::from(folder).join(job.chip);
-        let text = listing(&compiled, &job.gpu);
-        std::fs::create_dir_all(&folder)
-            .and_then(|()| std::fs::write(folder.join(format!("{}.s", job.shader)), text))
-            .expect("the folder of listings can be written");
-    }
+    write_listing(job.chip, job.shader, &compiled, &job.gpu);
     if std::env::var_os("UNWEDGE_UNCHECKED").is_none() {
         judge(&compiled, &Options::new(job.gpu), job.results)?;
     }
-    let code = &compiled.code;
-    let vgprs = allocated_vgprs(&job.gpu, code.registers);
-    let cost = estimate(code, &job.gpu, None);
-    let counts = [code.instructions, code.words.len() * 4, usize::from(vgprs)];
-    let cycles = [cost.latency, cost.inverse_throughput];
-    let own = counts.map(|count| count as f64).into_iter().chain(cycles.map(|cycles| cycles as f64));
+    let own = measures(&compiled, &job.gpu, None);
     let mut ratios = [0.0; MEASURES.len()];
     for ((ratio, own), baseline) in ratios.iter_mut().zip(own).zip(job.baseline) {
         *ratio = own / baseline;
     }
     Ok(ratios)
-}
-
-/// The assembly of compiled code.
-fn listing(compiled: &Compiled, gpu: &Gpu) -> String {
-    let mut text = String::new();
-    let options = listing::AmdListingOptions::default();
-    listing::write(&bytes(&compiled.code.words), gpu, &options, &mut text, &mut |_, _| {});
-    text
 }
 
 #[test]

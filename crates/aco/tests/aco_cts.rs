@@ -6,14 +6,12 @@
 
 mod rig;
 
-use rig::recorded::{columns, in_parallel};
+use rig::recorded::{MEASURES, columns, in_parallel, measures, write_listing};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use unwedge_aco::abi::Argument;
-use unwedge_aco::cost::estimate;
-use unwedge_aco::occupancy::allocated_vgprs;
 use unwedge_aco::{Compiled, Options, compile};
-use unwedge_isa::amdgcn::{Gpu, listing};
+use unwedge_isa::amdgcn::Gpu;
 use unwedge_shader::front::nir;
 use unwedge_shader::ir::{AmdRegisters, Shader};
 use unwedge_sim::amdgcn::{Dispatch, Initial, MessageKind, Program, SimMemory, WaveMessage, run};
@@ -21,8 +19,6 @@ use unwedge_testkit::data;
 use unwedge_testkit::mutate::Rng;
 use unwedge_testkit::pack::bytes;
 
-/// What is compared.
-const MEASURES: [&str; 5] = ["instructions", "code_size", "vgprs", "latency", "inverse_throughput"];
 /// The most that the geometric mean of a ratio may be, by stage and chip.
 const MOST: [(&str, &str, [f64; MEASURES.len()]); 8] = [
     ("compute", "navi21", [1.18, 1.15, 1.05, 1.08, 1.10]),
@@ -61,23 +57,9 @@ fn build(job: &Job) -> Result<Compiled, String> {
 /// The measures as ratios to those of the baseline.
 fn measure(job: &Job) -> Result<[f64; MEASURES.len()], String> {
     let compiled = build(job)?;
-    if let Some(folder) = std::env::var_os("UNWEDGE_LISTINGS") {
-        let folder = PathBuf::from(folder).join(job.chip);
-        let mut text = String::new();
-        let options = listing::AmdListingOptions::default();
-        let code = bytes(&compiled.code.words);
-        listing::write(&code, &job.gpu, &options, &mut text, &mut |_, _| {});
-        std::fs::create_dir_all(&folder)
-            .and_then(|()| std::fs::write(folder.join(format!("{}.s", job.shader)), text))
-            .expect("the folder of listings can be written");
-    }
-    let code = &compiled.code;
-    let vgprs = allocated_vgprs(&job.gpu, code.registers);
+    write_listing(job.chip, &job.shader, &compiled, &job.gpu);
     let invocations = (job.stage == "compute").then(|| workgroup(&job.text).into_iter().product());
-    let cost = estimate(code, &job.gpu, invocations);
-    let counts = [code.instructions, code.words.len() * 4, usize::from(vgprs)];
-    let cycles = [cost.latency, cost.inverse_throughput];
-    let own = counts.map(|count| count as f64).into_iter().chain(cycles.map(|cycles| cycles as f64));
+    let own = measures(&compiled, &job.gpu, invocations);
     let mut ratios = [0.0; MEASURES.len()];
     for ((ratio, own), baseline) in ratios.iter_mut().zip(own).zip(job.baseline) {
         *ratio = own / baseline.max(1.0);

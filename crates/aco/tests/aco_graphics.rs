@@ -5,22 +5,20 @@
 
 mod rig;
 
-use rig::group::{
-    GroupExpectation, GroupPrograms, build_group, expect_group, judge_group, pass_through, pass_triangles,
-};
+use rig::group::judge::judge_group;
+use rig::group::{GroupExpectation, GroupPrograms, build_group, expect_group, pass_through, pass_triangles};
 use rig::pipeline::{Expectation, build, expect, judge};
-use rig::recorded::{columns, in_parallel};
+use rig::recorded::{assembly, columns, in_parallel};
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use unwedge_aco::Options;
 use unwedge_aco::stages::{HardwareStage, OutputMemory, PipelineMode, PipelineShape, SoftwareStage, rows};
-use unwedge_isa::amdgcn::{Gfx, Gpu, listing};
+use unwedge_isa::amdgcn::{Gfx, Gpu};
 use unwedge_shader::front::spirv::{Options as ReadOptions, Reader, words};
 use unwedge_shader::ir::{Shader, Stage};
 use unwedge_shader::text;
 use unwedge_testkit::data;
 use unwedge_testkit::mutate::Rng;
-use unwedge_testkit::pack::bytes;
 use unwedge_testkit::shaders::random_stage;
 
 /// Of how many modules one is taken without `UNWEDGE_ALL`, for one of the targets each.
@@ -111,10 +109,7 @@ fn show(shader: &Shader, options: &Options) {
         None => build(shader, options).map(|compiled| vec![compiled]),
     };
     for compiled in programs.unwrap_or_default() {
-        let mut code = String::new();
-        let plain = listing::AmdListingOptions::default();
-        listing::write(&bytes(&compiled.code.words), &options.gpu, &plain, &mut code, &mut |_, _| {});
-        println!("{:?}\n{code}", compiled.args);
+        println!("{:?}\n{}", compiled.args, assembly(&compiled, &options.gpu));
     }
 }
 

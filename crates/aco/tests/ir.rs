@@ -97,3 +97,32 @@ B0 plain depth 0 0 0 top preds - - succs - -
         check(&allocated.replacen(from, to, 1)).expect_err(to);
     }
 }
+
+/// All bits of a spread lane mask choose between a word and zero; a part of it, which SDWA extends by zeros, keeps less of the word.
+#[test]
+fn a_part_of_a_spread_mask_is_not_all_of_it() {
+    let program = |and: &str| {
+        let text = format!(
+            "\
+program gfx900 wave64 selected lds 0 scratch 0
+B0 plain depth 0 0 0 top preds - - succs - -
+  %0:s2@s[0:1], %1:v1@v0 = p_startpgm
+  p_logical_start
+  %2:v1, %3:s2 = v_subbrev_co_u32 0:s1, 0:s1, %0
+  %4:v1 = {and}
+  p_unit_test %4
+  p_logical_end
+  s_endpgm
+"
+        );
+        let mut program = text::parse(&text).expect("reads");
+        unwedge_aco::optimize(&mut program, 0, unwedge_aco::Passes::default());
+        let mut printed = String::new();
+        text::print(&program, &mut printed);
+        printed
+    };
+    let whole = program("v_and_b32 %1, %2");
+    assert!(whole.contains("v_cndmask_b32 0x0:s1, %1, %0"), "{whole}");
+    let part = program("v_and_b32/sdwa %1, %2 src1_sel=5");
+    assert!(part.contains("v_and_b32/sdwa %1, %2"), "{part}");
+}

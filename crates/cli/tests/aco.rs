@@ -144,3 +144,39 @@ fn without_a_command_the_emulator_judges() {
     let (code, out, err) = outcome(&["aco", "bisect", "--gpu", "gfx900", "-"], SHADER);
     assert_eq!((code, out.as_str(), err.as_str()), (Some(0), "standard input: good with all phases\n", ""));
 }
+
+/// What Vulkan leaves undefined is no fault of the compiler, so the buffers are not compared.
+#[test]
+fn undefined_behaviour_is_not_compared() {
+    let text = String::from_utf8_lossy(SHADER).replace(
+        "store<storage align 4 access restrict> %5, %6, %7",
+        "%8: b32 = iadd %7, %7\n  %9: b32 = undef\n  store<storage align 4 access restrict> %9, %6, %8",
+    );
+    let args = ["aco", "compile", "--gpu", "gfx1030", "--run", "--compare", "--buffer", "0.1=512", "--push"];
+    let (code, _, err) = outcome(&[&args[..], &["00000000", "-"]].concat(), text.as_bytes());
+    assert_eq!(code, Some(3), "{err}");
+    assert!(err.contains("not compared: "), "{err}");
+}
+
+/// Descriptors far from the start of their set, and buffers above the limit, do not become allocations.
+#[test]
+fn places_and_sizes_have_limits() {
+    let far = String::from_utf8_lossy(SHADER).replace("binding 1", "binding 4000000000");
+    let run = ["aco", "compile", "--gpu", "gfx1030", "--run", "--push", "00000000"];
+    let (code, _, err) =
+        outcome(&[&run[..], &["--buffer", "0.4000000000=256", "-"]].concat(), far.as_bytes());
+    assert!(code == Some(4) && err.contains("is not known"), "{code:?}: {err}");
+    let large = ["--max-size", "1M", "--buffer", "0.1=2M", "-"];
+    let (code, _, err) = outcome(&[&run[..], &large].concat(), SHADER);
+    assert!(code == Some(2) && err.contains("--max-size"), "{code:?}: {err}");
+}
+
+#[test]
+fn an_endless_loop_ends_at_the_limit_of_steps() {
+    let text = String::from_utf8_lossy(SHADER)
+        .replace("  return\n", "  loop<L0> () {\n    continue<L0>\n  }\n  return\n");
+    let run = ["aco", "compile", "--gpu", "gfx1030", "--run", "--steps", "1000", "--push", "00000000"];
+    let (code, out, err) = outcome(&[&run[..], &["--buffer", "0.1=256", "-"]].concat(), text.as_bytes());
+    assert_eq!(code, Some(4), "{out}{err}");
+    assert!(out.contains("no end after the steps that were allowed"), "{out}");
+}

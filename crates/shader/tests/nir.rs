@@ -262,6 +262,10 @@ fn what_is_refused_is_named_with_its_line() {
             "    con 32 %5 = @ssbo_atomic (%2, %4, %3) (atomic_op=inc_wrap)",
             "not supported: atomic_op=inc_wrap",
         ),
+        (
+            "    @store_buffer_amd (%3, %2, %4, %93, %93) (base=0, wrmask=, memory_modes=ssbo)",
+            "a store of no component",
+        ),
         ("    call f", "expected a type, an intrinsic, or flow"),
     ];
     for (line, message) in cases {

@@ -1,10 +1,8 @@
 //! Workgroups of two stages before the rasterizer: vertex and tessellation control shaders, or vertex or tessellation evaluation shaders and geometry shaders. The interpreter runs the first shader, then the second one with what the
 //! first leaves. Where the GPU runs them merged, so does the emulator; else each is run alone, with what the interpreter says of the first one in memory.
 
-mod judge;
+pub mod judge;
 mod run;
-
-pub use judge::judge_group;
 
 use super::pipeline::{BufferContents, Case, FIRST_PATCH, Fill, STEPS, is_inexact, stored_by};
 use super::recorded::Problem;

@@ -1,13 +1,53 @@
-//! The recorded compute shaders: their results, the registers that Mesa's compiler passes arguments in, and a run of a compiled one.
+//! The recorded compute shaders: their results, the registers that Mesa's compiler passes arguments in, and a run of a compiled one. Also what is
+//! measured of code, and its listings.
 
 use super::TABLE;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use unwedge_aco::abi::Argument;
+use unwedge_aco::cost::estimate;
+use unwedge_aco::occupancy::allocated_vgprs;
 use unwedge_aco::{Compiled, Options};
 use unwedge_check::amdgcn::{Certainty, CheckOptions, check_words};
+use unwedge_isa::amdgcn::{Gpu, listing};
 use unwedge_sim::amdgcn::{Dispatch, Timing};
 use unwedge_testkit::data;
 use unwedge_testkit::pack::bytes;
+
+/// What is compared with ACO.
+pub const MEASURES: [&str; 5] = ["instructions", "code_size", "vgprs", "latency", "inverse_throughput"];
+
+/// The measures of code. `invocations` are those of a workgroup, if they matter.
+pub fn measures(compiled: &Compiled, gpu: &Gpu, invocations: Option<u32>) -> [f64; MEASURES.len()] {
+    let code = &compiled.code;
+    let vgprs = allocated_vgprs(gpu, code.registers);
+    let cost = estimate(code, gpu, invocations);
+    let size = code.words.len() * 4;
+    [
+        code.instructions as f64,
+        size as f64,
+        f64::from(vgprs),
+        cost.latency as f64,
+        cost.inverse_throughput as f64,
+    ]
+}
+
+/// The assembly of compiled code.
+pub fn assembly(compiled: &Compiled, gpu: &Gpu) -> String {
+    let mut text = String::new();
+    let options = listing::AmdListingOptions::default();
+    listing::write(&bytes(&compiled.code.words), gpu, &options, &mut text, &mut |_, _| {});
+    text
+}
+
+/// Writes the code to `DIR/CHIP/SHADER.s` if `UNWEDGE_LISTINGS=DIR` is set.
+pub fn write_listing(chip: &str, shader: &str, compiled: &Compiled, gpu: &Gpu) {
+    let Some(folder) = std::env::var_os("UNWEDGE_LISTINGS") else { return };
+    let folder = PathBuf::from(folder).join(chip);
+    std::fs::create_dir_all(&folder)
+        .and_then(|()| std::fs::write(folder.join(format!("{shader}.s")), assembly(compiled, gpu)))
+        .expect("the folder of listings can be written");
+}
 
 /// By push constant: the words that the output holds.
 pub type Results = Vec<(u32, Vec<u32>)>;

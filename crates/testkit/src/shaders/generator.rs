@@ -8,7 +8,6 @@ use crate::mutate::Rng;
 use unwedge_shader::ir::{
     Access, Base, Builder, Dim, FloatMode, Func, Function, Inst, Modes, Op, Payload, Region, Resource,
     ResourceClass, ResourceData, Round, Shader, Storage, SystemValue, Type, TypeNode, Value, Var, VarData,
-    VarFlags,
 };
 
 /// What a random shader may use.

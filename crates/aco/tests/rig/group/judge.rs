@@ -72,7 +72,7 @@ impl GroupExpectation {
     }
 
     /// Whether something that a shader may store is undefined: then it may be stored.
-    fn has_undefined(&self) -> bool {
+    pub(super) fn has_undefined(&self) -> bool {
         let [first, mut second] = [&self.first.shader, &self.second].map(stored_by);
         second.retain(|(key, ..)| key.index == 0);
         let mut left = self.strips.iter().flat_map(|strips| &strips.vertices);

@@ -9,7 +9,6 @@
 
 use crate::ir::{
     Builder, Func, Inst, Op, Payload, Shader, Stage, Storage, Type, TypeId, TypeNode, Value, Var, VarData,
-    VarFlags,
 };
 use crate::passes::variables::leaf_counts;
 use std::collections::{BTreeMap, BTreeSet};
