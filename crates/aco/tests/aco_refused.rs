@@ -4,7 +4,7 @@ use unwedge_aco::stages::PipelineShape;
 use unwedge_aco::{CompileError, Options, compile, compile_merged};
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_shader::front::nir;
-use unwedge_shader::ir::{Primitive, Shader, Stage};
+use unwedge_shader::ir::{AmdRegisters, Builder, Primitive, Shader, Stage};
 
 fn options(gpu: &str) -> Options {
     let mut options = Options::new(Gpu::new(gpu).expect("a GPU"));
@@ -22,7 +22,7 @@ fn empty(stage: Stage) -> Shader {
     shader.add_function();
     let func = shader.entry_mut();
     let body = func.body();
-    unwedge_shader::ir::Builder::at_end(func, body).return_(&[]);
+    Builder::at_end(func, body).return_(&[]);
     shader
 }
 
@@ -32,7 +32,7 @@ fn vertices_have_a_limit() {
         for gpu in ["gfx803", "gfx1030"] {
             let mut options = options(gpu);
             options.graphics.shape = PipelineShape::default().with(Stage::Vertex).with(stage);
-            let mut build = |vertices: u32| {
+            let build = |vertices: u32| {
                 let (mut first, mut second) = (empty(Stage::Vertex), empty(stage));
                 second.info.output_vertices = vertices;
                 match gpu {
@@ -52,29 +52,27 @@ fn vertices_have_a_limit() {
 }
 
 /// A compute shader of NIR that loads one argument, in a register.
-fn with_argument(place: &str) -> Result<(), CompileError> {
-    let vector = place.starts_with('v');
+fn with_argument(vector: bool, first: u16) -> Result<(), CompileError> {
     let load = if vector { "@load_vector_arg_amd" } else { "@load_scalar_arg_amd" };
     let text = format!(
         "shader: MESA_SHADER_COMPUTE
 workgroup_size: 64, 1, 1
+shared_size: 16
 decl_function main () (entrypoint)
 
 impl main {{
     con block b0:  // preds:
     div 32 %1 = {load} (base=0, arg_upper_bound_u32_amd=0)
     con 32 %2 = load_const (0x00000000)
-    con 32 %3 = load_const (0x00000000)
-    con 32x4 %4 = vec4 %2, %2, %2, %2
-    @store_buffer_amd (%1, %4, %2, %3, %3) (base=0, wrmask=x, memory_modes=ssbo, access=none)
+    @store_shared (%1, %2) (base=0, wrmask=x, align_mul=4, align_offset=0)
     // succs: b99
     block b99:
 }}
 
 "
     );
-    let arguments = nir::Arguments::parse(&format!("arg0={place}")).expect("an argument");
-    let options = nir::Options { arguments, file: "test.nir".to_owned() };
+    let argument = nir::Argument::Register(AmdRegisters { vector, first });
+    let options = nir::Options { arguments: nir::Arguments(vec![argument]), file: "test.nir".to_owned() };
     let mut shader = Shader::default();
     nir::read(&text, &options, &mut shader).expect("the text is read");
     compile(&mut shader, &Options::new(Gpu::new("gfx1030").expect("a GPU"))).map(|_| ())
@@ -82,11 +80,11 @@ impl main {{
 
 #[test]
 fn arguments_are_in_registers_that_exist() {
-    for place in ["s5:1", "v3:1"] {
-        assert_eq!(with_argument(place).map_err(|error| error.to_string()), Ok(()), "{place}");
+    for (vector, first) in [(false, 5), (true, 3)] {
+        assert_eq!(with_argument(vector, first).map_err(|error| error.to_string()), Ok(()));
     }
-    for place in ["s200:1", "s65535:1", "v256:1", "v65535:1"] {
-        let error = with_argument(place).expect_err("it is refused");
-        assert!(matches!(error, CompileError::Registers(..)), "{place}: {error}");
+    for (vector, first) in [(false, 200), (false, u16::MAX), (true, 256), (true, u16::MAX)] {
+        let error = with_argument(vector, first).expect_err("it is refused");
+        assert!(matches!(error, CompileError::Registers(..)), "{vector} {first}: {error}");
     }
 }
