@@ -26,7 +26,7 @@ use crate::abi::{Args, Argument, Interface, is_image, lanes_read};
 use crate::compile::{CompileError, Options};
 use crate::ir::shape::Variants;
 use crate::ir::{Block, Definition, NewInst, Operand, PhysReg, Program, Pseudo, RegClass, ScratchArgs, Temp};
-use crate::stages::HardwareStage;
+use crate::stages::{HardwareStage, shifts_local_vectors};
 use banks::Banks;
 use flow::Frame;
 use shape::Shape;
@@ -188,6 +188,9 @@ impl Selector<'_> {
             let exec = Definition::reg(PhysReg::EXEC, self.program.lane_mask());
             let all = self.full_mask(true);
             self.pseudo(Pseudo::ParallelCopy, &[exec], &[all]);
+        }
+        if hardware == Some(HardwareStage::LsHs) && shifts_local_vectors(&self.options.gpu) {
+            self.shift_local_vectors();
         }
         let passes = matches!(hardware, Some(HardwareStage::Ls | HardwareStage::Hs));
         if self.gfx <= Gfx::Gfx8 && (self.program.lds_bytes > 0 || passes) {

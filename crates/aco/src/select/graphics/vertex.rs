@@ -4,6 +4,7 @@ use super::{Selected, Selector};
 use crate::abi::Argument;
 use crate::graphics::VertexInput;
 use crate::ir::{Definition, Memory, NewInst, Operand, Payload, RegClass};
+use crate::stages::MergedWaveInfo;
 use unwedge_isa::amdgcn::Opcode;
 use unwedge_isa::amdgcn::model::{Gfx, Mod};
 use unwedge_shader::ir::{Base, FIRST_LOCATION_SLOT, Inst, SlotAccess, SystemValue};
@@ -19,6 +20,25 @@ impl Selector<'_> {
     /// An argument of the driver.
     pub(super) fn given(&self, argument: Argument) -> Operand {
         self.find_argument(argument).unwrap_or(Operand::undef(RegClass::S1))
+    }
+
+    /// Takes the vector registers of vertices from where they are: in a wave without a patch, in place of those of patches.
+    pub(in crate::select) fn shift_local_vectors(&mut self) {
+        let Some(word) = self.find_argument(Argument::MergedWaveInfo) else { return };
+        let (first, width) = MergedWaveInfo::SECOND;
+        let field = [word, Operand::c32(first | width << 16)];
+        let [_, has_patches] = self.salu_scc(Opcode::s_bfe_u32, RegClass::S1, &field);
+        let has_patches = self.bit_to_mask(has_patches);
+        let places = [
+            (Argument::PatchId, Argument::VertexId),
+            (Argument::RelativeIds, Argument::RelativeVertex),
+            (Argument::VertexId, Argument::InstanceId),
+        ];
+        let places = places.map(|(shifted, own)| (own, self.given(shifted), self.given(own)));
+        for (argument, shifted, own) in places {
+            let chosen = self.valu(Opcode::v_cndmask_b32, RegClass::V1, &[shifted, own, has_patches]);
+            self.args.extend(chosen.as_temp().map(|temp| (argument, temp)));
+        }
     }
 
     /// A system value of vertex shaders; `None` if it is another one.
