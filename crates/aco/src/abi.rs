@@ -10,6 +10,8 @@ mod registers;
 
 use crate::compile::CompileError;
 use crate::ir::PhysReg;
+pub(crate) use geometry::chosen_together;
+pub(crate) use graphics::Reads;
 pub use graphics::{Interface, PixelInput};
 use unwedge_base::entity::SecondaryMap;
 use unwedge_isa::amdgcn::{Gfx, Gpu, Reg};

@@ -58,6 +58,8 @@ pub struct GraphicsOptions {
     pub inputs: Option<MemorySlots>,
     /// What this stage leaves in memory, if it does. Else it is what it stores, in the order of slots.
     pub outputs: Option<MemorySlots>,
+    /// Slots that the fragment shader reads: of the last stage before the rasterizer, others are not parameters. Without them, all that it stores are.
+    pub parameters: Option<Vec<u16>>,
     /// Attributes by location. One without an entry has as many components of 32 bits as the shader reads, at the start of the buffer whose number is the location.
     pub vertex_inputs: BTreeMap<u32, VertexInput>,
     /// Formats in which colours are exported.
@@ -144,6 +146,7 @@ impl Default for GraphicsOptions {
             tessellation: Primitive::Triangles,
             inputs: None,
             outputs: None,
+            parameters: None,
             vertex_inputs: BTreeMap::new(),
             targets: [TargetFormat::default(); TARGETS],
         }

@@ -132,6 +132,14 @@ pub enum SoftwareStage {
 }
 
 impl SoftwareStage {
+    /// The name in the table.
+    pub const fn name(self) -> &'static str {
+        match self {
+            SoftwareStage::Stage(stage) => stage.name(),
+            SoftwareStage::Copy => "copy",
+        }
+    }
+
     fn from_name(name: &str) -> Option<SoftwareStage> {
         match name {
             "copy" => Some(SoftwareStage::Copy),

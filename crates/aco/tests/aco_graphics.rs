@@ -299,7 +299,7 @@ fn evaluation_shaders_run_before_geometry_shaders() {
 #[test]
 fn waves_without_patches_have_the_vertices_that_they_are_given() {
     let first = number_vertices();
-    let second = pass_patches(&first);
+    let second = pass_patches(&first, 1);
     let mut wrong = Vec::new();
     for name in ["gfx803", "gfx900", "gfx902", "gfx906", "gfx1010", "gfx1030", "gfx1100", "gfx1200"] {
         for wave64 in [true, false] {

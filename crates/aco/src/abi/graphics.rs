@@ -251,21 +251,21 @@ pub(crate) fn is_parameter(slot: u16) -> bool {
 
 /// What a shader reads of inputs and system values, and which slots it stores.
 #[derive(Default)]
-pub(super) struct Reads {
-    pub(super) inputs: BTreeSet<u16>,
-    pub(super) patch_inputs: BTreeSet<u16>,
-    pub(super) outputs: BTreeSet<u16>,
-    pub(super) patch_outputs: BTreeSet<u16>,
+pub(crate) struct Reads {
+    pub(crate) inputs: BTreeSet<u16>,
+    pub(crate) patch_inputs: BTreeSet<u16>,
+    pub(crate) outputs: BTreeSet<u16>,
+    pub(crate) patch_outputs: BTreeSet<u16>,
     /// Outputs that it loads.
-    pub(super) loaded: BTreeSet<u16>,
-    pub(super) loaded_patch: BTreeSet<u16>,
+    pub(crate) loaded: BTreeSet<u16>,
+    pub(crate) loaded_patch: BTreeSet<u16>,
     values: Vec<SystemValue>,
     /// Bits of [`PixelInput`].
     pixel: u16,
 }
 
 impl Reads {
-    pub(super) fn has(&self, value: SystemValue) -> bool {
+    pub(crate) fn has(&self, value: SystemValue) -> bool {
         self.values.contains(&value)
     }
 
@@ -283,7 +283,7 @@ impl Reads {
         }
     }
 
-    pub(super) fn of(shader: &Shader) -> Reads {
+    pub(crate) fn of(shader: &Shader) -> Reads {
         let func = shader.entry();
         let lanes = lanes_read(func);
         let mut reads = Reads::default();

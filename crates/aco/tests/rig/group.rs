@@ -143,10 +143,11 @@ pub fn pass_through(second: &Shader) -> Shader {
     shader
 }
 
-/// A tessellation control shader of one invocation, which leaves what another shader stores of the vertices of a patch in slots of the patch.
-pub fn pass_patches(first: &Shader) -> Shader {
+/// A tessellation control shader that leaves what another shader stores of the vertices of a patch in slots of the patch; and that of its own vertex in its output, if
+/// there are several.
+pub fn pass_patches(first: &Shader, vertices: u32) -> Shader {
     let (stored, mut shader) = (stored_components(first), empty(Stage::TessControl, first));
-    shader.info.output_vertices = 1;
+    shader.info.output_vertices = vertices;
     let func = shader.entry_mut();
     let body = func.body();
     for vertex in 0..PATCH_VERTICES as u32 {
@@ -173,6 +174,16 @@ pub fn pass_patches(first: &Shader) -> Shader {
             let value = b.value(Op::LoadSlot, Payload::Slot(input), &[chosen, offset], Type::B32);
             b.inst(Op::StoreSlot, Payload::Slot(output), &[value, offset], &[]);
         }
+    }
+    let mut b = Builder::at_end(func, body);
+    let invocation = b.value(Op::SysVal, Payload::SysVal(SystemValue::InvocationId), &[], Type::B32);
+    for &(slot, component) in stored.iter().filter(|_| vertices > 1) {
+        let offset = b.u32(0);
+        let input =
+            SlotAccess { dir: SlotDir::Input, vertex: true, patch: false, component, slot, count: 1, index: 0 };
+        let output = SlotAccess { dir: SlotDir::Output, ..input };
+        let value = b.value(Op::LoadSlot, Payload::Slot(input), &[invocation, offset], Type::B32);
+        b.inst(Op::StoreSlot, Payload::Slot(output), &[value, invocation, offset], &[]);
     }
     Builder::at_end(func, body).return_(&[]);
     shader
@@ -392,6 +403,11 @@ pub struct GroupPrograms {
 }
 
 impl GroupPrograms {
+    /// Those of two stages of a pipeline, in their order; the one after a geometry shader is last.
+    pub fn of(programs: Vec<Compiled>, copy: Option<Compiled>) -> GroupPrograms {
+        GroupPrograms { programs, copy }
+    }
+
     /// All of them, in their order.
     pub fn into_list(self) -> Vec<Compiled> {
         self.programs.into_iter().chain(self.copy).collect()

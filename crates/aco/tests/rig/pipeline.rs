@@ -587,7 +587,7 @@ pub fn build(shader: &Shader, options: &Options) -> Result<Compiled, Problem> {
 }
 
 /// Components of outputs that a shader stores anywhere, and the bits of them that count. Of vertices of a patch it is those of the first one.
-pub(super) fn stored_by(shader: &Shader) -> Vec<(InterfaceSlot, usize, u32)> {
+pub fn stored_by(shader: &Shader) -> Vec<(InterfaceSlot, usize, u32)> {
     let func = shader.entry();
     let mut all = Vec::new();
     for inst in func.walk().filter(|inst| func.op(*inst) == Op::StoreSlot) {
