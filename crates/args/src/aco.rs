@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
-use unwedge_view::aco::TargetFormat;
+use unwedge_view::aco::{TargetFormat, TexelFormat};
 use unwedge_view::shader::OutputRequest;
 
 /// `aco`
@@ -66,6 +66,9 @@ pub struct AcoCodegen {
     /// Formats in which a fragment shader exports colours, from the first attachment on, separated by commas; 32_abgr without
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = target_formats())]
     pub color_formats: Vec<TargetFormat>,
+    /// Formats of attributes of a vertex shader, from location 0 on, separated by commas: 8_8_8_8_UNORM,16_16_FLOAT; 32_32_32_32_FLOAT without. The buffer of each has the number of the location
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = texel_format)]
+    pub vertex_formats: Vec<TexelFormat>,
     /// Vertices of a patch before tessellation
     #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(1..=32))]
     pub patch_vertices: u32,
@@ -113,6 +116,9 @@ pub struct AcoCompile {
     /// All graphics shaders in the file are the stages of a pipeline, as several files are: the code of each hardware stage; outputs that the next stage does not read are dropped
     #[arg(long, conflicts_with_all = ["run", "stage"])]
     pub pipeline: bool,
+    /// Compile a vertex shader apart from a prolog, which loads its attributes, or a fragment shader apart from an epilog, which exports its colours; the parts follow each other
+    #[arg(long, conflicts_with_all = ["run", "pipeline", "stages"])]
+    pub parts: bool,
     /// What code is made.
     #[command(flatten)]
     pub codegen: AcoCodegen,
@@ -197,6 +203,10 @@ pub enum AcoEmit {
     Object,
     /// An HSA code object that a loader maps: a shared object of ELF
     Shared,
+}
+
+fn texel_format(name: &str) -> Result<TexelFormat, String> {
+    TexelFormat::of_name(name).ok_or_else(|| "not a format; they are written as 8_8_8_8_UNORM".to_owned())
 }
 
 fn target_formats() -> impl TypedValueParser<Value = TargetFormat> {

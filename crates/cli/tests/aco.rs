@@ -251,3 +251,25 @@ fn programs_of_a_pipeline_have_statistics_phases_and_files() {
     let (code, _, err) = run(&["a.txt"]);
     assert!(code == Some(4) && err.contains("the pipeline has two vertex shaders"), "{code:?} {err}");
 }
+
+#[test]
+fn parts_of_shaders_follow_each_other() {
+    let compile = |args: &[&str], shader: &[u8]| {
+        let (code, out, err) = outcome(&[&["aco", "compile", "--gpu", "gfx1030"], args, &["-"]].concat(), shader);
+        assert_eq!((code, err.as_str()), (Some(0), ""));
+        out
+    };
+    let text = compile(&["--parts", "--vertex-formats", "8_8_8_8_UNORM"], &vertex());
+    let (prolog, main) = text.split_once("; main part\n").expect("two parts");
+    assert!(prolog.starts_with("; prolog\n") && prolog.contains("tbuffer_load_format_xyzw"), "{text}");
+    assert!(!prolog.contains("s_endpgm") && !main.contains("buffer_load") && main.contains("s_endpgm"), "{text}");
+    let text = compile(&["--parts", "--color-formats", "fp16_abgr"], &fragment(0));
+    let (main, epilog) = text.split_once("; epilog\n").expect("two parts");
+    assert!(!main.contains("exp mrt") && !main.contains("s_endpgm"), "{text}");
+    assert!(epilog.contains("v_cvt_pkrtz_f16_f32") && epilog.contains("exp mrt0"), "{text}");
+    // One part alone has a typed load as well.
+    let text = compile(&["--vertex-formats", "16_16_FLOAT"], &vertex());
+    assert!(text.contains("tbuffer_load_format_xy ") && !text.contains("; main part"), "{text}");
+    let (code, _, err) = outcome(&["aco", "compile", "--gpu", "gfx1030", "--vertex-formats", "x", "-"], b"");
+    assert!(code == Some(2) && err.contains("8_8_8_8_UNORM"), "{err}");
+}

@@ -63,6 +63,9 @@ impl Args {
         }
         let begin = args.second_vectors(hardware, generation, has(Stage::Geometry));
         args.first_vectors(parts[0].info.stage, hardware, generation, begin);
+        if options.graphics.prolog && parts[0].info.stage == Stage::Vertex {
+            args.attribute_vectors(&Reads::of(parts[0]), begin);
+        }
         args.interface = Interface::between(parts, options, hardware);
         Ok(args)
     }
@@ -207,6 +210,23 @@ impl Args {
                 }
             }
             _ => {}
+        }
+    }
+}
+
+/// Vector registers of a vertex shader before those of attributes.
+const VERTEX_VECTORS: u8 = 4;
+/// Locations for whose attributes there are registers.
+const ATTRIBUTES: u16 = 32;
+
+impl Args {
+    /// Vector registers of attributes that a prolog has loaded.
+    fn attribute_vectors(&mut self, reads: &Reads, begin: u8) {
+        let locations = reads.inputs.iter().filter_map(|slot| slot.checked_sub(FIRST_LOCATION_SLOT));
+        let mut next = begin + VERTEX_VECTORS;
+        for location in locations.filter(|location| *location < ATTRIBUTES) {
+            self.vector(Argument::Attribute(location.into()), next, 4);
+            next += 4;
         }
     }
 }

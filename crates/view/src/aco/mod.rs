@@ -10,14 +10,16 @@ use crate::asm::amd::{Emit, assemble};
 pub use pipeline::{PipelineProgram, PipelineView, print_pipeline_phases};
 pub use run::{EmulationError, EmulationRequest, EmulationView, NotCompared};
 pub use statistics::CodeStatistics;
-pub use unwedge_aco::graphics::{GraphicsOptions, TARGETS, TargetFormat};
+pub use unwedge_aco::graphics::{GraphicsOptions, TARGETS, TargetFormat, VertexInput};
 use unwedge_aco::ir::{Program, text};
+use unwedge_aco::parts::{compile_pixel_epilog, compile_vertex_prolog};
 pub use unwedge_aco::pipeline::PipelineError;
 use unwedge_aco::{BackPhase, CompileError, Compiled, FRONT_PHASES, Masked};
 pub use unwedge_aco::{Limits, OPTIONS, Options, PassOption, Passes, UnknownOption};
 use unwedge_aco::{finish_with, front, object};
 use unwedge_capture::elf::Loader;
 use unwedge_isa::amdgcn::Gpu;
+pub use unwedge_isa::amdgcn::texel::TexelFormat;
 use unwedge_shader::ir::{Shader, Stage};
 
 /// The form of a compiled shader.
@@ -67,6 +69,9 @@ pub struct CompileView {
     /// Of a workgroup, of a compute shader.
     invocations: Option<u32>,
     stage: Stage,
+    /// Parts that are concatenated with it: before and after it.
+    prolog: Option<Compiled>,
+    epilog: Option<Compiled>,
 }
 
 impl CompileView {
@@ -80,7 +85,14 @@ impl CompileView {
         let invocations = (stage == Stage::Compute).then(|| shader.info.invocations());
         let entry = shader.info.name.clone();
         let compiled = unwedge_aco::compile(shader, options)?;
-        Ok(CompileView { compiled, gpu: options.gpu, entry, invocations, stage })
+        let (mode, graphics) = (compiled.float_mode, &options.graphics);
+        let prolog = (stage == Stage::Vertex && graphics.prolog)
+            .then(|| compile_vertex_prolog(&compiled.args, mode, options))
+            .transpose()?;
+        let epilog = (stage == Stage::Fragment && graphics.epilog)
+            .then(|| compile_pixel_epilog(&compiled.args.interface.colours, mode, options))
+            .transpose()?;
+        Ok(CompileView { compiled, gpu: options.gpu, entry, invocations, stage, prolog, epilog })
     }
 
     /// Statistics of the code.
@@ -99,10 +111,18 @@ impl CompileView {
     ///
     /// If it does not become an object.
     pub fn bytes(&self, form: CodeForm) -> Result<Vec<u8>, CompileViewError> {
-        let code = || self.compiled.code.words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let parts = [self.prolog.as_ref(), Some(&self.compiled), self.epilog.as_ref()];
+        let words = || parts.into_iter().flatten().flat_map(|part| &part.code.words);
+        let code = || words().flat_map(|word| word.to_le_bytes()).collect();
         let Some(invocations) = self.invocations else {
+            let several = self.prolog.is_some() || self.epilog.is_some();
+            let parts = ["prolog", "main part", "epilog"].into_iter().zip(parts);
+            let text = |(name, part): (&str, Option<&Compiled>)| {
+                let text = object::program(part?, &self.gpu);
+                Some(if several { format!("; {name}\n{text}") } else { text })
+            };
             return match form {
-                CodeForm::Assembly => Ok(object::program(&self.compiled, &self.gpu).into_bytes()),
+                CodeForm::Assembly => Ok(parts.filter_map(text).collect::<String>().into_bytes()),
                 CodeForm::Code => Ok(code()),
                 CodeForm::Object | CodeForm::Shared => {
                     Err(CompileViewError::NotKernel(self.stage.name()))

@@ -85,6 +85,8 @@ impl PipelineView {
                 entry: String::new(),
                 invocations: None,
                 stage: linked.stages().next().unwrap_or(Stage::Vertex),
+                prolog: None,
+                epilog: None,
             };
             programs.push(PipelineProgram { hardware: linked.hardware, stages: names(&linked), code });
         }
