@@ -10,7 +10,9 @@ mod registers;
 
 use crate::compile::CompileError;
 use crate::ir::PhysReg;
-pub use graphics::{Interface, PixelInput};
+pub(crate) use geometry::chosen_together;
+pub(crate) use graphics::Reads;
+pub use graphics::{ColourOutput, Interface, PixelInput, PixelProlog};
 use unwedge_base::entity::SecondaryMap;
 use unwedge_isa::amdgcn::{Gfx, Gpu, Reg};
 use unwedge_shader::ir::{
@@ -60,6 +62,8 @@ pub enum Argument {
     VertexId,
     /// The instance.
     InstanceId,
+    /// The attribute at a location, which a prolog has loaded: four registers.
+    Attribute(u32),
     /// Up to gfx10.3: the low word of the address of the descriptors of rings. Later that is [`Argument::RingOffsets`].
     Rings,
     /// The patch: of a tessellation control shader, or of an evaluation shader.
@@ -185,6 +189,12 @@ impl Args {
     /// All, in the order of registers.
     pub fn iter(&self) -> impl Iterator<Item = &ArgLocation> {
         self.list.iter()
+    }
+
+    /// The same without some.
+    pub(crate) fn without(&self, is_left_out: impl Fn(Argument) -> bool) -> Args {
+        let list = self.list.iter().copied().filter(|location| !is_left_out(location.argument)).collect();
+        Args { list, interface: self.interface.clone() }
     }
 
     /// Where an argument is.

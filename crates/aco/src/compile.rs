@@ -170,7 +170,7 @@ pub fn compile_copy(geometry: &Shader, options: &Options) -> Result<Compiled, Co
     finish_masked(masked, options, checks)
 }
 
-fn finish_masked(
+pub(crate) fn finish_masked(
     masked: Masked,
     options: &Options,
     mut checks: PhaseChecks,
@@ -186,7 +186,7 @@ fn finish_masked(
 
 /// The low byte of the MODE register: two bits of rounding for 32 bits, two for 16 and 64, then two each of which denormals are kept.
 /// Where the shader does not say, those of 32 bits are flushed, which is faster on older GPUs.
-fn float_mode(modes: &[FloatMode; 3]) -> Result<u8, CompileError> {
+pub(crate) fn float_mode(modes: &[FloatMode; 3]) -> Result<u8, CompileError> {
     let round = |mode: &FloatMode| match mode.round {
         Round::NearestEven => 0,
         Round::Up => 1,
@@ -263,7 +263,7 @@ pub fn front_merged(
 }
 
 /// Refuses what a stage stores that is not built, or for which the hardware has no room.
-fn fits(info: &ShaderInfo, options: &Options) -> Result<(), CompileError> {
+pub(crate) fn fits(info: &ShaderInfo, options: &Options) -> Result<(), CompileError> {
     let what = match info.stage {
         _ if info.modes.any(Modes::CAPTURES) => "transform feedback",
         Stage::TessControl | Stage::TessEval
@@ -280,7 +280,7 @@ fn fits(info: &ShaderInfo, options: &Options) -> Result<(), CompileError> {
 }
 
 /// How floats behave in both of two shaders.
-fn joined_modes(first: &ShaderInfo, second: &ShaderInfo) -> Result<[FloatMode; 3], CompileError> {
+pub(crate) fn joined_modes(first: &ShaderInfo, second: &ShaderInfo) -> Result<[FloatMode; 3], CompileError> {
     let mut joined = first.float_modes;
     for (own, other) in joined.iter_mut().zip(&second.float_modes) {
         let flushes = own.flush.is_some() && other.flush.is_some() && own.flush != other.flush;
@@ -293,7 +293,7 @@ fn joined_modes(first: &ShaderInfo, second: &ShaderInfo) -> Result<[FloatMode; 3
     Ok(joined)
 }
 
-fn front_lowered(
+pub(crate) fn front_lowered(
     parts: &[&Shader],
     args: Args,
     float_mode: u8,

@@ -3,6 +3,7 @@
 use crate::stages::{PipelineMode, PipelineShape};
 use std::collections::BTreeMap;
 use unwedge_isa::amdgcn::Gfx;
+use unwedge_isa::amdgcn::texel::TexelFormat;
 use unwedge_shader::ir::Primitive;
 
 /// Attachments of a pipeline.
@@ -58,8 +59,14 @@ pub struct GraphicsOptions {
     pub inputs: Option<MemorySlots>,
     /// What this stage leaves in memory, if it does. Else it is what it stores, in the order of slots.
     pub outputs: Option<MemorySlots>,
-    /// Attributes by location. One without an entry has as many components of 32 bits as the shader reads, at the start of the buffer whose number is the location.
+    /// Slots that the fragment shader reads: of the last stage before the rasterizer, others are not parameters. Without them, all that it stores are.
+    pub parameters: Option<Vec<u16>>,
+    /// Attributes by location. One without an entry is four floats of 32 bits, at the start of the buffer whose number is the location.
     pub vertex_inputs: BTreeMap<u32, VertexInput>,
+    /// A prolog comes before a vertex or fragment shader. A vertex shader finds attributes in registers, where it has loaded them.
+    pub prolog: bool,
+    /// A fragment shader leaves colours in registers for an epilog, which exports them.
+    pub epilog: bool,
     /// Formats in which colours are exported.
     pub targets: [TargetFormat; TARGETS],
 }
@@ -71,12 +78,22 @@ pub struct VertexInput {
     pub binding: u32,
     /// Bytes from the start of an element.
     pub offset: u32,
-    /// Components of 32 bits that the element has; those that are missing are 0, the fourth 1.
-    pub components: u8,
+    /// The format of the element. Components that are missing are 0, the fourth 1.
+    pub format: TexelFormat,
+    /// The first and third component change places: Vulkan's formats that begin with B.
+    pub swapped: bool,
+    /// What addresses of elements are multiples of, in bytes, without the offset.
+    pub alignment: u32,
     /// The element is chosen by the instance, not the vertex.
     pub instanced: bool,
-    /// The fourth component, if it is missing, is a float.
-    pub float: bool,
+}
+
+impl VertexInput {
+    /// Four floats of 32 bits at the start of a buffer.
+    pub const fn floats(binding: u32) -> VertexInput {
+        let format = TexelFormat::FLOATS;
+        VertexInput { binding, offset: 0, format, swapped: false, alignment: 4, instanced: false }
+    }
 }
 
 /// How a colour is exported: the codes of `SPI_SHADER_COL_FORMAT`.
@@ -144,7 +161,10 @@ impl Default for GraphicsOptions {
             tessellation: Primitive::Triangles,
             inputs: None,
             outputs: None,
+            parameters: None,
             vertex_inputs: BTreeMap::new(),
+            prolog: false,
+            epilog: false,
             targets: [TargetFormat::default(); TARGETS],
         }
     }

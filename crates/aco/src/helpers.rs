@@ -70,7 +70,7 @@ struct Helpers {
 
 /// Whether an instruction does something that helpers must not do.
 fn has_effect(program: &Program, inst: Inst) -> bool {
-    let Op::Hw(opcode) = program.op(inst) else { return false };
+    let Op::Hw(opcode) = program.op(inst) else { return program.op(inst).is(Pseudo::EndWithRegs) };
     let row = opcode.row();
     let private = matches!(program.payload(inst), Payload::Memory(memory) if memory.private);
     match row.format {

@@ -36,6 +36,8 @@ pub mod object;
 pub mod occupancy;
 mod opt;
 mod passes;
+pub mod parts;
+pub mod pipeline;
 pub mod priority;
 mod schedule;
 mod select;

@@ -7,7 +7,7 @@ use crate::assemble::with_offset;
 use crate::cost::BlockDepth;
 use crate::error::FinishError;
 use crate::ir::shape::{self, Variants};
-use crate::ir::{BlockData, Inst, Op, Operand, PhysReg, Program, RegClass, Source};
+use crate::ir::{BlockData, Inst, Neighbours, Op, Operand, PhysReg, Program, RegClass, Source};
 use unwedge_base::entity::Entity;
 use unwedge_isa::amdgcn::model::{Class, Encoding, Form, Format, Gfx, Mod, OperandSlot, Type};
 use unwedge_isa::amdgcn::{self, Gpu, Mods, Opcode, Reg, RegHalf, codec};
@@ -39,6 +39,8 @@ pub struct MachineBlock {
 pub struct MachineProgram {
     /// What it is for.
     pub gpu: Gpu,
+    /// The code of other programs before and after this one.
+    pub neighbours: Neighbours,
     /// In the order of the code.
     pub blocks: Vec<MachineBlock>,
 }
@@ -63,7 +65,7 @@ pub fn from_program(program: &Program, variants: &Variants) -> Result<MachinePro
             depth: depth(data),
         });
     }
-    Ok(MachineProgram { gpu: program.gpu, blocks })
+    Ok(MachineProgram { gpu: program.gpu, neighbours: program.neighbours, blocks })
 }
 
 fn depth(data: &BlockData) -> BlockDepth {

@@ -16,7 +16,7 @@ pub fn insert(program: &mut MachineProgram) {
     let gpu = program.gpu;
     let exports = |inst: &MachineInst| inst.inst.row().format == Format::Exp;
     let any = program.blocks.iter().any(|block| block.insts.iter().any(exports));
-    if gpu.generation() != Gfx::Gfx11_5 || !any {
+    if gpu.generation() != Gfx::Gfx11_5 || !(any || program.neighbours.exports_after) {
         return;
     }
     let simple = |opcode, number| plain(opcode, &[Operand::Imm(number)], &gpu);

@@ -7,7 +7,7 @@ use crate::assemble::target;
 use crate::jumps;
 use crate::machine::{MachineBlock, MachineProgram};
 use crate::opt::computes;
-use unwedge_isa::amdgcn::model::{Format, Trait};
+use unwedge_isa::amdgcn::model::{Format, Role, Trait};
 use unwedge_isa::amdgcn::{Gpu, Inst, Opcode, Reg, effects};
 
 /// The most instructions that are cheaper than a branch over them.
@@ -63,7 +63,12 @@ fn read_after(program: &MachineProgram) -> Vec<bool> {
             access.reads || live && !access.writes
         })
     };
-    let mut after = vec![false; blocks.len()];
+    // The code of another program follows one that does not end.
+    let goes_on = |block: &MachineBlock| {
+        let ends = block.insts.last().is_some_and(|inst| inst.inst.row().role == Role::End);
+        block.succs.is_empty() && !ends
+    };
+    let mut after: Vec<bool> = blocks.iter().map(goes_on).collect();
     let mut open: Vec<usize> = (0..blocks.len()).collect();
     while let Some(number) = open.pop() {
         if at_start(&blocks[number], after[number]) {

@@ -3,7 +3,7 @@
 //! A merged stage runs two software stages one after the other, in lanes whose numbers the word [`MergedWaveInfo`] gives.
 
 use std::fmt;
-use unwedge_isa::amdgcn::Gfx;
+use unwedge_isa::amdgcn::{Gfx, Gpu};
 use unwedge_isa::amdgcn::model::{GENS, generations};
 use unwedge_shader::ir::Stage;
 
@@ -132,6 +132,14 @@ pub enum SoftwareStage {
 }
 
 impl SoftwareStage {
+    /// The name in the table.
+    pub const fn name(self) -> &'static str {
+        match self {
+            SoftwareStage::Stage(stage) => stage.name(),
+            SoftwareStage::Copy => "copy",
+        }
+    }
+
     fn from_name(name: &str) -> Option<SoftwareStage> {
         match name {
             "copy" => Some(SoftwareStage::Copy),
@@ -225,6 +233,12 @@ impl MergedWaveInfo {
     pub const GEOMETRY_WAVE: (u32, u32) = (16, 8);
     /// The number of the wave in its workgroup.
     pub const WAVE: (u32, u32) = (24, 4);
+}
+
+/// Whether merged waves of LS and HS that have vertices but no patches get the vector registers of vertices from `v0` on, where other waves have those of patches: a bug of Vega 10
+/// and Raven. Facts: Mesa's `ac_gpu_info.c`.
+pub fn shifts_local_vectors(gpu: &Gpu) -> bool {
+    matches!(gpu.version(), [9, 0, 0 | 2])
 }
 
 #[cfg(test)]

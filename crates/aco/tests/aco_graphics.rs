@@ -6,7 +6,10 @@
 mod rig;
 
 use rig::group::judge::judge_group;
-use rig::group::{GroupExpectation, GroupPrograms, build_group, expect_group, pass_through, pass_triangles};
+use rig::group::{
+    GroupExpectation, GroupPrograms, build_group, expect_group, number_vertices, pass_patches, pass_through,
+    pass_triangles,
+};
 use rig::pipeline::{Expectation, build, expect, judge};
 use rig::recorded::{assembly, columns, in_parallel};
 use std::cell::OnceCell;
@@ -290,6 +293,28 @@ fn evaluation_shaders_run_before_geometry_shaders() {
     let agree = results.iter().filter(|(.., verdict)| *verdict == Verdict::Agrees).count();
     let wrong = report(results);
     assert!(wrong.is_empty() && agree > 0, "{agree} agree: {wrong:#?}");
+}
+
+/// A workgroup of tessellation has a wave with vertices but no patches. Some GPUs of gfx9 have the registers of its vertices elsewhere.
+#[test]
+fn waves_without_patches_have_the_vertices_that_they_are_given() {
+    let first = number_vertices();
+    let second = pass_patches(&first, 1);
+    let mut wrong = Vec::new();
+    for name in ["gfx803", "gfx900", "gfx902", "gfx906", "gfx1010", "gfx1030", "gfx1100", "gfx1200"] {
+        for wave64 in [true, false] {
+            let gpu = Gpu::new(name).expect("a GPU").with_wave64(wave64);
+            if gpu.wave64() != wave64 {
+                continue;
+            }
+            let expected = Expected { before: Some(first.clone()), ..Expected::new(&second, 1) };
+            match expected.verdict(&options_of(gpu, false)) {
+                Verdict::Agrees => {}
+                verdict => wrong.push(format!("{name}: {verdict:?}")),
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 /// The table of stages says what the recorded facts say.

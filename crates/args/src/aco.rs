@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
-use unwedge_view::aco::TargetFormat;
+use unwedge_view::aco::{TargetFormat, TexelFormat};
 use unwedge_view::shader::OutputRequest;
 
 /// `aco`
@@ -20,7 +20,7 @@ pub struct Aco {
 /// The commands of `aco`.
 #[derive(Debug, Subcommand)]
 pub enum AcoCommand {
-    /// Compile a compute or graphics shader to machine code
+    /// Compile a compute or graphics shader, or the stages of a graphics pipeline, to machine code
     #[command(
         after_help = "Exit status 4: the shader uses something that is not compiled yet, which standard error names; --run finds a fault; or --compare finds a difference; \
         3: --compare cannot compare.\n\n\
@@ -29,6 +29,8 @@ pub enum AcoCommand {
         unwedge aco compile --gpu gfx1100 --emit object -o shader.o shader.spv\n  \
         unwedge aco compile --gpu gfx1100 --emit shared -o shader.co shader.spv\n  \
         unwedge aco compile --gpu gfx900 --stage fragment shader.spv\n  \
+        unwedge aco compile --gpu gfx1030 --stats vert.spv tesc.spv tese.spv frag.spv\n  \
+        unwedge aco compile --gpu gfx1100 --pipeline --emit code -o pipeline.bin shader.spv\n  \
         unwedge aco compile --gpu gfx1030 --run --compare --groups 4 --buffer 0.0=in.bin --buffer 0.1=4K shader.spv\n  \
         unwedge aco compile --gpu gfx1200 --print-changed shader.spv\n  \
         unwedge aco compile --gpu gfx1030 --aco-debug noopt,validateir --stats shader.spv"
@@ -64,6 +66,12 @@ pub struct AcoCodegen {
     /// Formats in which a fragment shader exports colours, from the first attachment on, separated by commas; 32_abgr without
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = target_formats())]
     pub color_formats: Vec<TargetFormat>,
+    /// Formats of attributes of a vertex shader, from location 0 on, separated by commas: 8_8_8_8_UNORM,16_16_FLOAT; 32_32_32_32_FLOAT without. The buffer of each has the number of the location
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = texel_format)]
+    pub vertex_formats: Vec<TexelFormat>,
+    /// Vertices of a patch before tessellation
+    #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(1..=32))]
+    pub patch_vertices: u32,
     /// Vertex shaders of gfx10 run on the stage VS, not as primitive shaders
     #[arg(long)]
     pub nongg: bool,
@@ -102,6 +110,15 @@ pub struct AcoCompile {
     /// The shader.
     #[command(flatten)]
     pub input: ShaderInput,
+    /// More files: all graphics shaders in the files are the stages of a pipeline, which are linked
+    #[arg(value_name = "STAGES", conflicts_with_all = ["run", "stage"])]
+    pub stages: Vec<PathBuf>,
+    /// All graphics shaders in the file are the stages of a pipeline, as several files are: the code of each hardware stage; outputs that the next stage does not read are dropped
+    #[arg(long, conflicts_with_all = ["run", "stage"])]
+    pub pipeline: bool,
+    /// Compile a vertex shader apart from a prolog, which loads its attributes, or a fragment shader apart from an epilog, which exports its colours; the parts follow each other
+    #[arg(long, conflicts_with_all = ["run", "pipeline", "stages"])]
+    pub parts: bool,
     /// What code is made.
     #[command(flatten)]
     pub codegen: AcoCodegen,
@@ -135,7 +152,7 @@ pub struct AcoCompile {
     /// Print statistics, and what --run did, as JSON; the code goes only to -o
     #[arg(long)]
     pub json: bool,
-    /// Write the code here instead of to standard output
+    /// Write the code here instead of to standard output; of a pipeline --emit code makes a file for each hardware stage: shader.bin becomes shader.vs.bin and shader.ps.bin
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
@@ -186,6 +203,10 @@ pub enum AcoEmit {
     Object,
     /// An HSA code object that a loader maps: a shared object of ELF
     Shared,
+}
+
+fn texel_format(name: &str) -> Result<TexelFormat, String> {
+    TexelFormat::of_name(name).ok_or_else(|| "not a format; they are written as 8_8_8_8_UNORM".to_owned())
 }
 
 fn target_formats() -> impl TypedValueParser<Value = TargetFormat> {

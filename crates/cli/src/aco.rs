@@ -1,6 +1,7 @@
 //! `unwedge aco`: shaders compiled for AMD GPUs.
 
 mod bisect;
+mod pipeline;
 
 use crate::args::{AcoCodegen, AcoCommand, AcoCompile, AcoEmit, AcoEmulation, AcoPrint, Global};
 use crate::failure::{Failure, Outcome, complain};
@@ -9,10 +10,11 @@ use crate::output::Output;
 use crate::shader::{bound, load, write_result};
 use std::io::{self, Write};
 use unwedge::shader::interp::Bindings;
-use unwedge::shader::ir::Shader;
+use unwedge::shader::ir::{Shader, Stage};
 use unwedge_view::aco::{
     CodeForm, CompileView, CompileViewError, EmulationError, EmulationRequest, EmulationView,
-    GraphicsOptions, Limits, Options, Passes, PhaseRequest, TARGETS, UnknownOption, phases, print_phases,
+    GraphicsOptions, Limits, Options, Passes, PhaseRequest, TARGETS, UnknownOption, VertexInput, phases,
+    print_phases,
 };
 use unwedge_view::shader::{OutputRequest, RunRequest};
 
@@ -32,7 +34,13 @@ fn options(args: &AcoCodegen) -> Result<Options, Failure> {
     if args.color_formats.len() > TARGETS {
         return Err(Failure::Usage(format!("there are {TARGETS} attachments")));
     }
-    let mut graphics = GraphicsOptions { legacy: args.nongg, ..GraphicsOptions::default() };
+    let patch_vertices = args.patch_vertices;
+    let mut graphics =
+        GraphicsOptions { legacy: args.nongg, patch_vertices, ..GraphicsOptions::default() };
+    for (location, format) in (0..).zip(&args.vertex_formats) {
+        let input = VertexInput { format: *format, ..VertexInput::floats(location) };
+        graphics.vertex_inputs.insert(location, input);
+    }
     graphics.targets[..args.color_formats.len()].copy_from_slice(&args.color_formats);
     let limits = Limits::of(&gpu).within(&gpu, args.max_sgprs, args.max_vgprs, args.min_waves);
     Ok(Options { passes, graphics, limits, ..Options::new(gpu) })
@@ -71,8 +79,21 @@ fn compile(args: &AcoCompile, global: &Global) -> Result<Outcome, Failure> {
         return Err(Failure::Usage(format!("{options} belong to --run")));
     }
     let options = options(&args.codegen)?;
+    if args.pipeline || !args.stages.is_empty() {
+        let shaders = pipeline::load(args, global)?;
+        return outcome("pipeline", pipeline::compiled(args, shaders, &options, global));
+    }
     let (name, shader) = load(&args.input, global)?;
-    match compiled(args, &name, &shader, &options, global) {
+    let mut options = options;
+    let stage = shader.info.stage;
+    options.graphics.prolog = args.parts && stage == Stage::Vertex;
+    options.graphics.epilog = args.parts && stage == Stage::Fragment;
+    outcome(&name, compiled(args, &name, &shader, &options, global))
+}
+
+/// What the command ends with.
+fn outcome(name: &str, compiled: Result<Outcome, CompileFailure>) -> Result<Outcome, Failure> {
+    match compiled {
         Err(CompileFailure::View(error @ CompileViewError::Phase(_))) => {
             let known: Vec<&str> = phases().collect();
             Err(Failure::Usage(format!("{error}; phases are {}", known.join(", "))))

@@ -14,6 +14,7 @@ use unwedge::files::Input;
 use unwedge::shader::front::spirv::Options;
 use unwedge::shader::front::{LoadError, ShaderFile};
 use unwedge::shader::interp::{Bindings, RunError};
+use unwedge::shader::ir::Stage;
 use unwedge::shader::text;
 use unwedge_view::asm::launch::zeros;
 use unwedge_view::shader::{
@@ -75,6 +76,27 @@ pub(crate) fn load_file(
     let shader = file(&input, args).and_then(|file| file.load(&options(args)));
     let shader = shader.map_err(|e| unusable(&input.name, &e))?;
     Ok((input.name, shader))
+}
+
+/// The graphics shaders of a file, one of each stage; any shader of a file that has none.
+pub(crate) fn load_stages(
+    path: &Path,
+    args: &ShaderInput,
+    global: &Global,
+) -> Result<Vec<unwedge::shader::ir::Shader>, Failure> {
+    let input = Input::open(path, global.max_size)?;
+    let refused = |e: LoadError| unusable(&input.name, &e);
+    let file = file(&input, args).map_err(refused)?;
+    let points = file.entry_points().map_err(refused)?;
+    let mut stages = Vec::new();
+    for point in points.iter().filter(|point| args.entry.as_ref().is_none_or(|name| *name == point.name)) {
+        stages.extend(point.stage.filter(|stage| *stage != Stage::Compute && !stages.contains(stage)));
+    }
+    if stages.is_empty() {
+        return Ok(vec![file.load(&options(args)).map_err(refused)?]);
+    }
+    let load = |stage| file.load(&Options { stage: Some(stage), ..options(args) }).map_err(refused);
+    stages.into_iter().map(load).collect()
 }
 
 fn print(args: &ShaderInput, global: &Global) -> Result<Outcome, Failure> {

@@ -180,3 +180,96 @@ fn an_endless_loop_ends_at_the_limit_of_steps() {
     assert_eq!(code, Some(4), "{out}{err}");
     assert!(out.contains("no end after the steps that were allowed"), "{out}");
 }
+
+const STAGE_HEAD: &str = "workgroup_size 1 1 1\nsizes shared 0 scratch 0 push 0\nfloats 16 nearest any\nfloats 32 nearest any\nfloats 64 nearest any\ntype t0 = b32x4\n";
+
+/// A vertex shader that stores its position and two attributes.
+fn vertex() -> Vec<u8> {
+    format!(
+        "shader vertex \"main\"\n{STAGE_HEAD}var v0 \"\" input t0 location 0\nvar v1 \"\" input t0 location 1\n\
+         var v2 \"\" output t0 builtin position\nvar v3 \"\" output t0 location 0\nvar v4 \"\" output t0 location 1\n\
+         fn f0 \"main\" () -> () {{\n%0: b32x4 = load_var<v0 mask 0x0>\n%1: b32x4 = load_var<v1 mask 0x0>\n\
+         store_var<v2 mask 0xf> %0\nstore_var<v3 mask 0xf> %1\nstore_var<v4 mask 0xf> %0\nreturn\n}}\n"
+    )
+    .into_bytes()
+}
+
+/// A fragment shader that reads one of them.
+fn fragment(location: u32) -> Vec<u8> {
+    format!(
+        "shader fragment \"main\"\n{STAGE_HEAD}var v0 \"\" input t0 location {location}\nvar v1 \"\" output t0 location 0\n\
+         fn f0 \"main\" () -> () {{\n%0: b32x4 = load_var<v0 mask 0x0>\nstore_var<v1 mask 0xf> %0\nreturn\n}}\n"
+    )
+    .into_bytes()
+}
+
+#[test]
+fn several_files_are_a_pipeline() {
+    let folder = Folder::of(&[("a.txt", vertex()), ("b.txt", fragment(1)), ("c.txt", fragment(7))]);
+    let compile = |gpu: &str, args: &[&str]| {
+        let (code, out, err) = folder.run(&[&["aco", "compile", "--gpu", gpu], args].concat(), b"");
+        assert_eq!(code, Some(0), "{err}");
+        (out, err)
+    };
+    let (text, _) = compile("gfx900", &["b.txt", "a.txt"]);
+    assert!(text.starts_with("; VS (vertex)\n") && text.contains("\n; PS (fragment)\n"), "{text}");
+    assert!(text.contains("; SPI_PS_INPUT_CNTL_0 OFFSET 0x0 (location 1)\n"), "{text}");
+    // Of two locations only that is exported which the fragment shader reads.
+    assert!(text.contains("; param0 slot 33\n") && text.matches("exp param").count() == 1, "{text}");
+    let (alone, _) = compile("gfx900", &["a.txt"]);
+    assert_eq!(alone.matches("exp param").count(), 2, "{alone}");
+    let (text, _) = compile("gfx900", &["a.txt", "c.txt"]);
+    assert!(text.contains("; SPI_PS_INPUT_CNTL_0 OFFSET 0x20 (location 7)\n"), "{text}");
+    let (text, _) = compile("gfx1100", &["--pipeline", "a.txt"]);
+    assert!(text.starts_with("; NGG (vertex)\n") && !text.contains("buffer_store"), "{text}");
+}
+
+#[test]
+fn programs_of_a_pipeline_have_statistics_phases_and_files() {
+    let folder = Folder::of(&[("a.txt", vertex()), ("b.txt", fragment(1))]);
+    let run = |args: &[&str]| {
+        folder.run(&[&["aco", "compile", "--gpu", "gfx1030"], args, &["a.txt", "b.txt"]].concat(), b"")
+    };
+    let (code, out, err) = run(&["--json", "--stats"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(err.contains("NGG (vertex):") && err.contains("PS (fragment):"), "{err}");
+    let json: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(json["schema"], "unwedge.aco-pipeline");
+    assert_eq!((&json["programs"][0]["hardware"], &json["programs"][1]["stages"][0]), (&"NGG".into(), &"fragment".into()));
+    assert!(json["programs"][1]["statistics"]["instructions"].as_u64().is_some_and(|count| count > 0), "{out}");
+    assert_eq!(json["attributes"], serde_json::json!([{ "slot": 33, "parameter": 0 }]));
+    let (code, out, err) = run(&["--print-after", "select,opt"]);
+    assert_eq!((code, err.as_str(), out.matches("; after ").count()), (Some(0), "", 4), "{out}");
+    let headings: Vec<&str> = out.lines().filter(|line| line.contains('(') && line.starts_with("; ")).collect();
+    assert_eq!(headings, ["; NGG (vertex)", "; PS (fragment)"]);
+    let (code, _, err) = run(&["--emit", "code", "-o", "all.bin"]);
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    let sizes = ["all.ngg.bin", "all.ps.bin"].map(|file| std::fs::read(folder.path(file)).expect("written").len());
+    assert!(sizes.iter().all(|size| *size > 0 && size % 4 == 0), "{sizes:?}");
+    assert_eq!(run(&["--emit", "code"]).0, Some(2));
+    assert_eq!(run(&["--run"]).0, Some(2));
+    let (code, _, err) = run(&["a.txt"]);
+    assert!(code == Some(4) && err.contains("the pipeline has two vertex shaders"), "{code:?} {err}");
+}
+
+#[test]
+fn parts_of_shaders_follow_each_other() {
+    let compile = |args: &[&str], shader: &[u8]| {
+        let (code, out, err) = outcome(&[&["aco", "compile", "--gpu", "gfx1030"], args, &["-"]].concat(), shader);
+        assert_eq!((code, err.as_str()), (Some(0), ""));
+        out
+    };
+    let text = compile(&["--parts", "--vertex-formats", "8_8_8_8_UNORM"], &vertex());
+    let (prolog, main) = text.split_once("; main part\n").expect("two parts");
+    assert!(prolog.starts_with("; prolog\n") && prolog.contains("tbuffer_load_format_xyzw"), "{text}");
+    assert!(!prolog.contains("s_endpgm") && !main.contains("buffer_load") && main.contains("s_endpgm"), "{text}");
+    let text = compile(&["--parts", "--color-formats", "fp16_abgr"], &fragment(0));
+    let (main, epilog) = text.split_once("; epilog\n").expect("two parts");
+    assert!(!main.contains("exp mrt") && !main.contains("s_endpgm"), "{text}");
+    assert!(epilog.contains("v_cvt_pkrtz_f16_f32") && epilog.contains("exp mrt0"), "{text}");
+    // One part alone has a typed load as well.
+    let text = compile(&["--vertex-formats", "16_16_FLOAT"], &vertex());
+    assert!(text.contains("tbuffer_load_format_xy ") && !text.contains("; main part"), "{text}");
+    let (code, _, err) = outcome(&["aco", "compile", "--gpu", "gfx1030", "--vertex-formats", "x", "-"], b"");
+    assert!(code == Some(2) && err.contains("8_8_8_8_UNORM"), "{err}");
+}

@@ -157,7 +157,7 @@ mod generated {
         #[cfg(feature = "shader")]
         ("shader opt", &[crate::shader::optimization::object]),
         #[cfg(feature = "aco")]
-        ("aco compile", &[crate::aco::statistics::object]),
+        ("aco compile", &[crate::aco::statistics::object, crate::aco::pipeline::object]),
     ];
 
     /// The schema of each command that prints JSON.

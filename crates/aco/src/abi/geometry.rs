@@ -63,6 +63,9 @@ impl Args {
         }
         let begin = args.second_vectors(hardware, generation, has(Stage::Geometry));
         args.first_vectors(parts[0].info.stage, hardware, generation, begin);
+        if options.graphics.prolog && parts[0].info.stage == Stage::Vertex {
+            args.attribute_vectors(&Reads::of(parts[0]), begin);
+        }
         args.interface = Interface::between(parts, options, hardware);
         Ok(args)
     }
@@ -211,10 +214,33 @@ impl Args {
     }
 }
 
+/// Vector registers of a vertex shader before those of attributes.
+const VERTEX_VECTORS: u8 = 4;
+/// Locations for whose attributes there are registers.
+const ATTRIBUTES: u16 = 32;
+
+impl Args {
+    /// Vector registers of attributes that a prolog has loaded.
+    fn attribute_vectors(&mut self, reads: &Reads, begin: u8) {
+        let locations = reads.inputs.iter().filter_map(|slot| slot.checked_sub(FIRST_LOCATION_SLOT));
+        let mut next = begin + VERTEX_VECTORS;
+        for location in locations.filter(|location| *location < ATTRIBUTES) {
+            self.vector(Argument::Attribute(location.into()), next, 4);
+            next += 4;
+        }
+    }
+}
+
 /// The outputs of a tessellation control shader that are in LDS: those that it loads and the levels. Slots that one store chooses from are there together.
 fn shared_slots(shader: &Shader, reads: Reads) -> MemorySlots {
-    let mut shared = [reads.loaded, reads.loaded_patch];
-    shared[1].extend([Builtin::TessLevelOuter.slots().start, Builtin::TessLevelInner.slots().start]);
+    let [mut vertex, mut patch] = [reads.loaded, reads.loaded_patch];
+    patch.extend([Builtin::TessLevelOuter.slots().start, Builtin::TessLevelInner.slots().start]);
+    chosen_together(shader, [&mut vertex, &mut patch]);
+    MemorySlots { vertex: list(&vertex), patch: list(&patch) }
+}
+
+/// Adds to slots of vertices and of patches those that one store chooses from, if one of them is there: they have to follow each other in memory.
+pub(crate) fn chosen_together(shader: &Shader, slots: [&mut BTreeSet<u16>; 2]) {
     let func = shader.entry();
     let stores: Vec<SlotAccess> = func
         .walk()
@@ -224,19 +250,18 @@ fn shared_slots(shader: &Shader, reads: Reads) -> MemorySlots {
         })
         .collect();
     loop {
-        let before = [shared[0].len(), shared[1].len()];
+        let before = [slots[0].len(), slots[1].len()];
         for access in &stores {
-            let own = &mut shared[usize::from(access.patch)];
-            let mut slots = access.slot..access.slot.saturating_add(access.count);
-            if slots.clone().any(|slot| own.contains(&slot)) {
-                own.extend(&mut slots);
+            let own = &mut *slots[usize::from(access.patch)];
+            let mut range = access.slot..access.slot.saturating_add(access.count);
+            if range.clone().any(|slot| own.contains(&slot)) {
+                own.extend(&mut range);
             }
         }
-        if before == [shared[0].len(), shared[1].len()] {
+        if before == [slots[0].len(), slots[1].len()] {
             break;
         }
     }
-    MemorySlots { vertex: list(&shared[0]), patch: list(&shared[1]) }
 }
 
 impl Interface {
@@ -258,7 +283,9 @@ impl Interface {
         let exports = matches!(hardware, HardwareStage::Vs | HardwareStage::Ngg);
         if exports {
             let parameters = stores.outputs.iter().copied();
-            interface.parameters = parameters.filter(|slot| super::graphics::is_parameter(*slot)).collect();
+            let read = |slot: &u16| graphics.parameters.as_ref().is_none_or(|read| read.contains(slot));
+            let parameters = parameters.filter(|slot| super::graphics::is_parameter(*slot) && read(slot));
+            interface.parameters = parameters.collect();
         }
         if !exports || last.info.stage == Stage::Geometry {
             interface.outputs = graphics.outputs.clone().unwrap_or_else(|| MemorySlots {

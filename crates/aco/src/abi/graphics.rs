@@ -11,9 +11,9 @@ use crate::compile::{CompileError, Options};
 use crate::graphics::MemorySlots;
 use crate::ir::PhysReg;
 use crate::stages::{self, HardwareStage, SoftwareStage};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use unwedge_isa::amdgcn::Gfx;
-use unwedge_shader::ir::{InterpAt, Op, Payload, Shader, SlotAccess, SlotDir, Stage, SystemValue};
+use unwedge_shader::ir::{AmdRegisters, FIRST_LOCATION_SLOT, InterpAt, Op, Payload, Shader, SlotAccess, SlotDir, Stage, SystemValue};
 
 /// User registers that the hardware loads, up to gfx8 and since.
 const USER_SGPRS: [usize; 2] = [16, 32];
@@ -116,6 +116,12 @@ impl PixelInput {
 pub struct Interface {
     /// The stage of the hardware; `None` of compute shaders.
     pub hardware: Option<HardwareStage>,
+    /// It is the prolog of a program of that stage, and leaves its registers as they are.
+    pub prolog: bool,
+    /// Of a prolog: attributes or inputs of pixels, and where it leaves them.
+    pub fetched: Vec<ArgLocation>,
+    /// Of the prolog of a pixel shader.
+    pub pixel_prolog: PixelProlog,
     /// The shader reads registers and exports by itself, so nothing is added to it for its stage.
     pub explicit: bool,
     /// Of pixel shaders: the slot of each attribute.
@@ -124,6 +130,8 @@ pub struct Interface {
     pub parameters: Vec<u16>,
     /// Of pixel shaders: `SPI_PS_INPUT_ENA`.
     pub pixel_inputs: u16,
+    /// Of pixel shaders: colours that it stores, in their order. One that is the Nth is in four vector registers from `v[4N]` on where an epilog begins.
+    pub colours: Vec<ColourOutput>,
     /// What it takes from a stage before in memory.
     pub inputs: MemorySlots,
     /// What the first of two merged stages leaves in LDS for the second one.
@@ -132,6 +140,85 @@ pub struct Interface {
     pub outputs: MemorySlots,
     /// Of a tessellation control shader: outputs that are in LDS, too.
     pub shared: MemorySlots,
+}
+
+/// What the prolog of a pixel shader changes of what the hardware gives it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PixelProlog {
+    /// The shader runs once for each sample: coordinates at the centre and at the centroid are those at the sample, and of the covered samples only that one is left.
+    pub per_sample: bool,
+    /// Where bit 31 of [`Argument::PrimitiveMask`] says that a quad is covered, the hardware does not compute coordinates at the centroid (`BC_OPTIMIZE`): they are those at the centre.
+    pub centroid_at_center: bool,
+}
+
+impl PixelProlog {
+    /// The bit of [`Argument::PrimitiveMask`].
+    pub(crate) const COVERED: u32 = 31;
+
+    /// Coordinates that stand for others.
+    pub(crate) fn source(self, input: PixelInput) -> PixelInput {
+        use PixelInput as P;
+        match input {
+            P::PerspectiveCenter | P::PerspectiveCentroid if self.per_sample => P::PerspectiveSample,
+            P::LinearCenter | P::LinearCentroid if self.per_sample => P::LinearSample,
+            input => input,
+        }
+    }
+
+    /// What the hardware gives the prolog.
+    fn enabled(self, main: u16) -> u16 {
+        use PixelInput as P;
+        let inputs = P::ALL.into_iter().filter(|input| main & input.bit() != 0);
+        let mut enabled = inputs.fold(0, |all, input| all | self.source(input).bit());
+        for (centroid, center) in [
+            (P::PerspectiveCentroid, P::PerspectiveCenter),
+            (P::LinearCentroid, P::LinearCenter),
+        ] {
+            if self.centroid_at_center && enabled & centroid.bit() != 0 {
+                enabled |= center.bit();
+            }
+        }
+        if self.per_sample && enabled & P::SampleCoverage.bit() != 0 {
+            enabled |= P::Ancillary.bit();
+        }
+        enabled
+    }
+}
+
+/// A colour that a fragment shader stores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ColourOutput {
+    /// The location.
+    pub location: u16,
+    /// 1 of the second source of blending.
+    pub index: u8,
+    /// A bit for each component that is stored.
+    pub components: u8,
+}
+
+impl ColourOutput {
+    /// The vector register of a component of the colour with a number.
+    pub const fn register(number: usize, component: u8) -> u16 {
+        number as u16 * 4 + component as u16
+    }
+
+    /// Those of a lowered fragment shader.
+    fn of(shader: &Shader) -> Vec<ColourOutput> {
+        let func = shader.entry();
+        let mut stored: BTreeMap<(u16, u8), u8> = BTreeMap::new();
+        for inst in func.walk().filter(|inst| func.op(*inst) == Op::StoreSlot) {
+            let Payload::Slot(access) = func.payload(inst) else { continue };
+            let args = func.args(inst);
+            let offset = args.get(1).and_then(|offset| func.const_bits(*offset)).unwrap_or(0);
+            let slot = u64::from(access.slot) + offset;
+            let Some(location) = slot.checked_sub(FIRST_LOCATION_SLOT.into()) else { continue };
+            let lanes = (1u32 << func.ty(args[0]).lanes) - 1;
+            *stored.entry((location as u16, access.index)).or_default() |=
+                (lanes << access.component & 15) as u8;
+        }
+        let colour = |((location, index), components)| ColourOutput { location, index, components };
+        stored.into_iter().map(colour).collect()
+    }
 }
 
 /// The stage of the hardware that shaders run in.
@@ -195,6 +282,45 @@ impl Args {
         self.list.push(ArgLocation { argument, reg: PhysReg::vgpr(number), dwords });
     }
 
+    /// Those of the prolog of a pixel shader that has these.
+    pub(crate) fn pixel_prolog(main: &Args, state: PixelProlog) -> Args {
+        let is_pixel = |argument| matches!(argument, Argument::Pixel(_));
+        let mut args = main.without(is_pixel);
+        let enabled = state.enabled(main.interface.pixel_inputs);
+        let mut register = 0;
+        for input in PixelInput::ALL.into_iter().filter(|input| enabled & input.bit() != 0) {
+            args.vector(Argument::Pixel(input), register, input.dwords());
+            register += input.dwords();
+        }
+        args.interface = Interface {
+            hardware: Some(HardwareStage::Ps),
+            prolog: true,
+            pixel_prolog: state,
+            fetched: main.iter().copied().filter(|location| is_pixel(location.argument)).collect(),
+            pixel_inputs: enabled,
+            ..Interface::default()
+        };
+        args
+    }
+
+    /// Those of the epilog of a pixel shader.
+    pub(crate) fn epilog(colours: &[ColourOutput]) -> Args {
+        let mut args = Args::default();
+        for (number, colour) in colours.iter().enumerate() {
+            for component in (0..4).filter(|component| colour.components >> component & 1 != 0) {
+                let first = ColourOutput::register(number, component);
+                let argument = Argument::Registers(AmdRegisters { vector: true, first });
+                args.vector(argument, first as u8, 1);
+            }
+        }
+        args.interface = Interface {
+            hardware: Some(HardwareStage::Ps),
+            colours: colours.to_vec(),
+            ..Interface::default()
+        };
+        args
+    }
+
     fn pixel(shader: &Shader, options: &Options) -> Result<Args, CompileError> {
         let generation = options.gpu.generation();
         let (uses, reads) = (Uses::of(shader), Reads::of(shader));
@@ -226,6 +352,7 @@ impl Args {
             hardware: Some(HardwareStage::Ps),
             attributes: reads.inputs.union(&reads.patch_inputs).copied().collect(),
             pixel_inputs: enabled,
+            colours: ColourOutput::of(shader),
             ..Interface::default()
         };
         Ok(args)
@@ -233,6 +360,11 @@ impl Args {
 }
 
 impl Interface {
+    /// Whether a merged stage runs shaders one after the other in it, each in lanes of its own.
+    pub(crate) fn has_parts(&self) -> bool {
+        !self.explicit && !self.prolog
+    }
+
     /// The number of the attribute that has a slot.
     pub fn attribute(&self, slot: u16) -> Option<u32> {
         self.attributes.iter().position(|own| *own == slot).map(|at| at as u32)
@@ -251,21 +383,21 @@ pub(crate) fn is_parameter(slot: u16) -> bool {
 
 /// What a shader reads of inputs and system values, and which slots it stores.
 #[derive(Default)]
-pub(super) struct Reads {
-    pub(super) inputs: BTreeSet<u16>,
-    pub(super) patch_inputs: BTreeSet<u16>,
-    pub(super) outputs: BTreeSet<u16>,
-    pub(super) patch_outputs: BTreeSet<u16>,
+pub(crate) struct Reads {
+    pub(crate) inputs: BTreeSet<u16>,
+    pub(crate) patch_inputs: BTreeSet<u16>,
+    pub(crate) outputs: BTreeSet<u16>,
+    pub(crate) patch_outputs: BTreeSet<u16>,
     /// Outputs that it loads.
-    pub(super) loaded: BTreeSet<u16>,
-    pub(super) loaded_patch: BTreeSet<u16>,
+    pub(crate) loaded: BTreeSet<u16>,
+    pub(crate) loaded_patch: BTreeSet<u16>,
     values: Vec<SystemValue>,
     /// Bits of [`PixelInput`].
     pixel: u16,
 }
 
 impl Reads {
-    pub(super) fn has(&self, value: SystemValue) -> bool {
+    pub(crate) fn has(&self, value: SystemValue) -> bool {
         self.values.contains(&value)
     }
 
@@ -283,7 +415,7 @@ impl Reads {
         }
     }
 
-    pub(super) fn of(shader: &Shader) -> Reads {
+    pub(crate) fn of(shader: &Shader) -> Reads {
         let func = shader.entry();
         let lanes = lanes_read(func);
         let mut reads = Reads::default();

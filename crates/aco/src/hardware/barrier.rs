@@ -21,7 +21,7 @@ impl Emitter<'_> {
         let wide = matches!(info.memory, Scope::Workgroup | Scope::QueueFamily | Scope::Device);
         let orders = wide && !info.kinds.is_empty();
         if orders {
-            self.wait_for_memory();
+            self.wait_for_memory(false);
         }
         if info.execution == Scope::Workgroup {
             if self.generation() >= Gfx::Gfx12 {
@@ -37,8 +37,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Waits for everything that accesses memory.
-    fn wait_for_memory(&mut self) {
+    /// Waits for everything that accesses memory, and for exports if asked.
+    pub(super) fn wait_for_memory(&mut self, exports: bool) {
         let generation = self.generation();
         let waits = [
             Opcode::s_waitcnt,
@@ -48,6 +48,7 @@ impl Emitter<'_> {
             Opcode::s_wait_storecnt,
             Opcode::s_wait_dscnt,
             Opcode::s_wait_kmcnt,
+            Opcode::s_wait_expcnt,
         ];
         for opcode in waits {
             if !self.has(opcode) {
@@ -56,9 +57,9 @@ impl Emitter<'_> {
             let mut immediate = 0;
             let mut counts = false;
             for wait in fields(opcode, generation) {
-                let exports = wait.counter == Counter::Exp;
-                immediate |= wait.field.put(if exports { wait.field.most() } else { 0 });
-                counts |= !exports;
+                let ignored = wait.counter == Counter::Exp && !exports;
+                immediate |= wait.field.put(if ignored { wait.field.most() } else { 0 });
+                counts |= !ignored;
             }
             if !counts {
                 continue;

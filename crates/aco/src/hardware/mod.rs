@@ -6,6 +6,7 @@
 mod barrier;
 mod branch;
 mod copies;
+mod hand_over;
 mod moves;
 mod parts;
 mod reduce;
@@ -135,6 +136,10 @@ impl Emitter<'_> {
             Pseudo::Spill => self.spill(),
             Pseudo::Reload => self.reload(),
             Pseudo::Barrier => self.barrier(),
+            Pseudo::EndWithRegs => {
+                self.hand_over();
+                Ok(())
+            }
             Pseudo::Branch | Pseudo::BranchZ | Pseudo::BranchNz => self.branch(block, pseudo),
             Pseudo::Phi | Pseudo::LinearPhi | Pseudo::MaskPhi => Err(self.not_done("a phi is left")),
             Pseudo::Reduce | Pseudo::InclusiveScan => self.reduce(pseudo == Pseudo::InclusiveScan),

@@ -20,6 +20,10 @@ use unwedge_isa::amdgcn::{Gfx, Gpu, Opcode, Operand, Reg};
 
 /// What may be open at a place of the code.
 trait OpenHazards: Clone + Default {
+    /// What may be open after the code of another program, which has closed what it knows of.
+    fn after_another() -> Self {
+        Self::default()
+    }
     /// Adds what is open on another path, and returns whether that changed anything.
     fn join(&mut self, other: &Self) -> bool;
     /// Takes an instruction, and returns what must come before it.
@@ -68,6 +72,11 @@ pub fn insert(program: &mut MachineProgram) {
 fn run<T: OpenHazards>(program: &mut MachineProgram) {
     let gpu = program.gpu;
     let mut starts = vec![T::default(); program.blocks.len()];
+    if program.neighbours.before
+        && let Some(first) = starts.first_mut()
+    {
+        *first = T::after_another();
+    }
     let mut due: BTreeSet<usize> = (0..program.blocks.len()).collect();
     while let Some(block) = due.pop_first() {
         let mut open = starts[block].clone();

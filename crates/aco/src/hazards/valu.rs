@@ -62,6 +62,13 @@ fn join_results(own: &mut Vec<OpenResult>, other: &[OpenResult]) -> bool {
 }
 
 impl OpenHazards for ValuResults {
+    /// The vector ALU may have read any scalar register, which no wait makes unread.
+    fn after_another() -> ValuResults {
+        let mut read = Regs::default();
+        read.insert(Reg(0), Reg::VCC.0 as u8 + 2);
+        ValuResults { read, ..ValuResults::default() }
+    }
+
     fn join(&mut self, other: &Self) -> bool {
         let mut changed = join_results(&mut self.transcendental, &other.transcendental);
         changed |= join_results(&mut self.partial, &other.partial);

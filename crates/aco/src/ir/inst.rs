@@ -95,6 +95,8 @@ pseudo! {
     IsHelper "p_is_helper";
     /// Ends the program if no lane is left.
     ExitEarlyIf "p_exit_early_if";
+    /// The end of a program that the code of another one follows: that finds the operands in the registers that they are fixed to.
+    EndWithRegs "p_end_with_regs";
 }
 
 /// What an instruction is.

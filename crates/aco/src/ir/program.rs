@@ -132,6 +132,15 @@ pub struct ScratchArgs {
     pub offset: Option<Temp>,
 }
 
+/// What is known of the code before and after that of a program which is a part of a larger one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Neighbours {
+    /// Another program comes before it.
+    pub before: bool,
+    /// Another program comes after it, and exports.
+    pub exports_after: bool,
+}
+
 /// A program.
 #[derive(Debug, Clone)]
 pub struct Program {
@@ -156,6 +165,8 @@ pub struct Program {
     /// Values of less than a register may share one, so the lowering keeps the bytes around one that it writes. Allocation gives each a register of
     /// its own.
     pub parts_share: bool,
+    /// The code of other programs before and after this one.
+    pub neighbours: Neighbours,
     /// How many changes of instructions combining made.
     pub combinations: u32,
     temps: PrimaryMap<Temp, RegClass>,
@@ -178,6 +189,7 @@ impl Program {
             argument_bounds: Vec::new(),
             whole_waves: false,
             parts_share: false,
+            neighbours: Neighbours::default(),
             combinations: 0,
             temps: PrimaryMap::default(),
             insts: PrimaryMap::default(),

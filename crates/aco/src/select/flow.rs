@@ -48,7 +48,7 @@ impl<'a> Selector<'a> {
         let root_divergent = self.shape.root_divergent;
         self.open(None, ConstructKind::Block, root_divergent, false);
         match self.interface.hardware {
-            Some(hardware) if hardware.is_merged() && !self.interface.explicit => {
+            Some(hardware) if hardware.is_merged() && self.interface.has_parts() => {
                 if hardware == HardwareStage::Ngg {
                     self.start_group(parts.len() > 1)?;
                 }
@@ -81,11 +81,15 @@ impl<'a> Selector<'a> {
         self.program.constructs[frame.construct].merge = Some(block);
         self.program.blocks[block].top_level = !frame.divergent;
         self.enter(block, !frame.merge.logical.is_empty());
-        if matches!(self.interface.hardware, Some(HardwareStage::Gs | HardwareStage::EsGs)) {
+        let geometry = matches!(self.interface.hardware, Some(HardwareStage::Gs | HardwareStage::EsGs));
+        if geometry && !self.interface.prolog {
             self.end_geometry_wave();
         }
         self.logical_end();
-        self.add(&NewInst::hw(Opcode::s_endpgm, &[], &[]));
+        match self.left.take() {
+            Some(left) => self.pseudo(Pseudo::EndWithRegs, &[], &left),
+            None => self.add(&NewInst::hw(Opcode::s_endpgm, &[], &[])),
+        }
         self.block = None;
         Ok(())
     }

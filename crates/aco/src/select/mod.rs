@@ -22,11 +22,11 @@ mod shape;
 mod subgroup;
 mod system;
 
-use crate::abi::{Args, Argument, Interface, is_image, lanes_read};
+use crate::abi::{ArgLocation, Args, Argument, Interface, is_image, lanes_read};
 use crate::compile::{CompileError, Options};
 use crate::ir::shape::Variants;
-use crate::ir::{Block, Definition, NewInst, Operand, PhysReg, Program, Pseudo, RegClass, ScratchArgs, Temp};
-use crate::stages::HardwareStage;
+use crate::ir::{Block, Definition, Neighbours, NewInst, Operand, PhysReg, Program, Pseudo, RegClass, ScratchArgs, Temp};
+use crate::stages::{HardwareStage, shifts_local_vectors};
 use banks::Banks;
 use flow::Frame;
 use shape::Shape;
@@ -66,6 +66,7 @@ pub(crate) fn select(parts: &[&Shader], args: &Args, options: &Options) -> Resul
         args: HashMap::new(),
         interface: args.interface.clone(),
         outputs: graphics::OutputValues::new(),
+        left: None,
         part: 0,
         part_count: parts.len(),
         outer: 0,
@@ -85,6 +86,7 @@ pub(crate) fn select(parts: &[&Shader], args: &Args, options: &Options) -> Resul
     };
     selector.plain_handles()?;
     selector.program.whole_waves = selector.whole_waves();
+    selector.program.neighbours = selector.neighbours();
     selector.start(args);
     selector.parts(parts)?;
     Ok(selector.program)
@@ -109,6 +111,8 @@ struct Selector<'a> {
     interface: Interface,
     /// What a graphics stage exports at its end.
     outputs: graphics::OutputValues,
+    /// What the program leaves in registers for the code of another one, which follows.
+    left: Option<Vec<Operand>>,
     /// Which of two merged shaders is selected.
     part: usize,
     part_count: usize,
@@ -180,6 +184,14 @@ impl Selector<'_> {
             descriptor: self.args.get(&Argument::RingOffsets).copied(),
             offset: self.args.get(&Argument::ScratchOffset).copied(),
         };
+        if self.interface.prolog {
+            let fixed = |location: &ArgLocation| {
+                let temp = *self.args.get(&location.argument)?;
+                Some(Operand::fixed(temp, self.program.class(temp), location.reg))
+            };
+            let stays = |location: &&ArgLocation| !matches!(location.argument, Argument::Pixel(_));
+            self.left = Some(args.iter().filter(stays).filter_map(fixed).collect());
+        }
         self.add(&NewInst::pseudo(Pseudo::StartProgram, &definitions, &[]));
         self.pseudo(Pseudo::LogicalStart, &[], &[]);
         let hardware = self.interface.hardware;
@@ -189,10 +201,27 @@ impl Selector<'_> {
             let all = self.full_mask(true);
             self.pseudo(Pseudo::ParallelCopy, &[exec], &[all]);
         }
+        if self.interface.prolog {
+            self.start_prolog();
+        }
+        if hardware == Some(HardwareStage::LsHs) && shifts_local_vectors(&self.options.gpu) {
+            self.shift_local_vectors();
+        }
         let passes = matches!(hardware, Some(HardwareStage::Ls | HardwareStage::Hs));
         if self.gfx <= Gfx::Gfx8 && (self.program.lds_bytes > 0 || passes) {
             let m0 = Definition::reg(PhysReg::M0, RegClass::S1);
             self.pseudo(Pseudo::ParallelCopy, &[m0], &[Operand::c32(u32::MAX)]);
+        }
+    }
+
+    fn neighbours(&self) -> Neighbours {
+        let Interface { hardware, explicit, prolog, .. } = self.interface;
+        let graphics = &self.options.graphics;
+        let exports = matches!(hardware, Some(HardwareStage::Ps | HardwareStage::Vs | HardwareStage::Ngg));
+        let pixels = hardware == Some(HardwareStage::Ps);
+        Neighbours {
+            before: graphics.prolog && !explicit && !prolog,
+            exports_after: prolog && exports || pixels && graphics.epilog && !explicit,
         }
     }
 

@@ -92,6 +92,7 @@ fn end(program: &Program, block: Block, violations: &mut Violations) {
         return;
     }
     match (data.linear_succs.len(), last) {
+        (0, Some(Op::Pseudo(Pseudo::EndWithRegs))) => {}
         (0, Some(Op::Hw(opcode))) => {
             let ends = opcode.row().role == unwedge_isa::amdgcn::model::Role::End;
             violations

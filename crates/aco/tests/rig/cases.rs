@@ -4,6 +4,7 @@
 //! program of blocks without pseudo instructions.
 
 use serde_json::Value;
+use unwedge_aco::ir::Neighbours;
 use unwedge_aco::machine::{MachineBlock, MachineInst, MachineProgram};
 use unwedge_isa::amdgcn::model::Class;
 use unwedge_isa::amdgcn::text::{SymbolValue, Symbols, parse_line};
@@ -185,7 +186,7 @@ fn text_line(line: &str, gpu: &Gpu) -> Vec<CaseLine> {
 /// A machine program of blocks; `Err` says what is not an instruction of the hardware. A separator starts a block of its own. With it, by
 /// block of the case, the number of its first block of the program.
 pub fn machine(gpu: &Gpu, blocks: &[CaseBlock]) -> Result<(MachineProgram, Vec<usize>), String> {
-    let mut program = MachineProgram { gpu: *gpu, blocks: Vec::new() };
+    let mut program = MachineProgram { gpu: *gpu, neighbours: Neighbours::default(), blocks: Vec::new() };
     let (mut first, mut last) = (Vec::new(), Vec::new());
     for block in blocks {
         first.push(program.blocks.len());

@@ -20,11 +20,13 @@ use unwedge_shader::ir::{
 use unwedge_shader::passes::lower_io;
 use unwedge_testkit::mutate::Rng;
 
-/// Vertices of geometry shaders, of tessellation patches; the patches and primitives of a workgroup.
+/// Vertices of geometry shaders, of tessellation patches; the most patches and primitives of a workgroup.
 const VERTICES: usize = 45;
 const PATCH_VERTICES: usize = 3;
-const GROUP_PATCHES: usize = 14;
+const GROUP_PATCHES: usize = 30;
 const GROUP_PRIMITIVES: usize = 37;
+/// The lanes of a workgroup: the most waves that the word of merged stages counts, of 32 lanes.
+const GROUP_LANES: usize = 15 * 32;
 
 /// A slot of a vertex or patch.
 type Slots = BTreeMap<InterfaceSlot, [Option<u32>; 4]>;
@@ -52,6 +54,55 @@ pub struct GroupExpectation {
     inexact: bool,
 }
 
+/// A shader without instructions, in which floats behave as in another one.
+fn empty(stage: Stage, other: &Shader) -> Shader {
+    let mut shader = Shader::default();
+    shader.info.stage = stage;
+    shader.info.name = "main".to_owned();
+    shader.info.float_modes = other.info.float_modes;
+    shader.add_function();
+    shader
+}
+
+/// Slots and components that a shader stores, of vertices.
+fn stored_components(shader: &Shader) -> Vec<(u16, u8)> {
+    let mut shader = shader.clone();
+    lower_io(&mut shader);
+    let stored = stored_by(&shader).into_iter();
+    let mut stored: Vec<_> =
+        stored.map(|(key, component, _)| (key.slot as u16, component as u8)).collect();
+    stored.sort_unstable();
+    stored.dedup();
+    stored
+}
+
+/// A vertex shader that stores the numbers of its vertex and instance, and an attribute.
+pub fn number_vertices() -> Shader {
+    let mut shader = empty(Stage::Vertex, &Shader::default());
+    let func = shader.entry_mut();
+    let body = func.body();
+    let access = SlotAccess {
+        dir: SlotDir::Input,
+        vertex: false,
+        patch: false,
+        component: 0,
+        slot: FIRST_LOCATION_SLOT,
+        count: 1,
+        index: 0,
+    };
+    let mut b = Builder::at_end(func, body);
+    let offset = b.u32(0);
+    let numbers = [SystemValue::VertexIndex, SystemValue::InstanceIndex];
+    let [vertex, instance] = numbers.map(|value| b.value(Op::SysVal, Payload::SysVal(value), &[], Type::B32));
+    let attribute = b.value(Op::LoadSlot, Payload::Slot(access), &[offset], Type::B32);
+    for (component, value) in (0..).zip([vertex, instance, attribute]) {
+        let output = SlotAccess { dir: SlotDir::Output, component, ..access };
+        b.inst(Op::StoreSlot, Payload::Slot(output), &[value, offset], &[]);
+    }
+    b.return_(&[]);
+    shader
+}
+
 /// A vertex shader that passes on what another shader loads of vertices.
 pub fn pass_through(second: &Shader) -> Shader {
     let mut second = second.clone();
@@ -67,11 +118,7 @@ pub fn pass_through(second: &Shader) -> Shader {
     }
     slots.sort_unstable();
     slots.dedup();
-    let mut shader = Shader::default();
-    shader.info.stage = Stage::Vertex;
-    shader.info.name = "main".to_owned();
-    shader.info.float_modes = second.info.float_modes;
-    shader.add_function();
+    let mut shader = empty(Stage::Vertex, &second);
     let func = shader.entry_mut();
     let body = func.body();
     let access = SlotAccess {
@@ -96,22 +143,58 @@ pub fn pass_through(second: &Shader) -> Shader {
     shader
 }
 
+/// A tessellation control shader that leaves what another shader stores of the vertices of a patch in slots of the patch; and that of its own vertex in its output, if
+/// there are several.
+pub fn pass_patches(first: &Shader, vertices: u32) -> Shader {
+    let (stored, mut shader) = (stored_components(first), empty(Stage::TessControl, first));
+    shader.info.output_vertices = vertices;
+    let func = shader.entry_mut();
+    let body = func.body();
+    for vertex in 0..PATCH_VERTICES as u32 {
+        for (number, &(slot, component)) in (0..).zip(&stored) {
+            let mut b = Builder::at_end(func, body);
+            let (chosen, offset) = (b.u32(vertex), b.u32(0));
+            let input = SlotAccess {
+                dir: SlotDir::Input,
+                vertex: true,
+                patch: false,
+                component,
+                slot,
+                count: 1,
+                index: 0,
+            };
+            let output = SlotAccess {
+                dir: SlotDir::Output,
+                vertex: false,
+                patch: true,
+                slot: FIRST_LOCATION_SLOT + number,
+                component: vertex as u8,
+                ..input
+            };
+            let value = b.value(Op::LoadSlot, Payload::Slot(input), &[chosen, offset], Type::B32);
+            b.inst(Op::StoreSlot, Payload::Slot(output), &[value, offset], &[]);
+        }
+    }
+    let mut b = Builder::at_end(func, body);
+    let invocation = b.value(Op::SysVal, Payload::SysVal(SystemValue::InvocationId), &[], Type::B32);
+    for &(slot, component) in stored.iter().filter(|_| vertices > 1) {
+        let offset = b.u32(0);
+        let input =
+            SlotAccess { dir: SlotDir::Input, vertex: true, patch: false, component, slot, count: 1, index: 0 };
+        let output = SlotAccess { dir: SlotDir::Output, ..input };
+        let value = b.value(Op::LoadSlot, Payload::Slot(input), &[invocation, offset], Type::B32);
+        b.inst(Op::StoreSlot, Payload::Slot(output), &[value, invocation, offset], &[]);
+    }
+    Builder::at_end(func, body).return_(&[]);
+    shader
+}
+
 /// A geometry shader that passes on triangles, with what another shader stores of their vertices.
 pub fn pass_triangles(first: &Shader) -> Shader {
-    let mut first = first.clone();
-    lower_io(&mut first);
-    let mut stored: Vec<(u32, u8)> =
-        stored_by(&first).into_iter().map(|(key, component, _)| (key.slot, component as u8)).collect();
-    stored.sort_unstable();
-    stored.dedup();
-    let mut shader = Shader::default();
-    shader.info.stage = Stage::Geometry;
-    shader.info.name = "main".to_owned();
-    shader.info.float_modes = first.info.float_modes;
+    let (stored, mut shader) = (stored_components(first), empty(Stage::Geometry, first));
     shader.info.input_primitive = Some(Primitive::Triangles);
     shader.info.output_primitive = Some(Primitive::Triangles);
     shader.info.output_vertices = 3;
-    shader.add_function();
     let func = shader.entry_mut();
     let body = func.body();
     for vertex in 0..3 {
@@ -123,7 +206,7 @@ pub fn pass_triangles(first: &Shader) -> Shader {
                 vertex: false,
                 patch: false,
                 component,
-                slot: slot as u16,
+                slot,
                 count: 1,
                 index: 0,
             };
@@ -135,6 +218,12 @@ pub fn pass_triangles(first: &Shader) -> Shader {
     }
     Builder::at_end(func, body).return_(&[]);
     shader
+}
+
+/// How many patches a workgroup has.
+fn group_patches(control: &Shader) -> usize {
+    let lanes = PATCH_VERTICES.max(control.info.output_vertices as usize);
+    (GROUP_LANES / lanes).clamp(1, GROUP_PATCHES)
 }
 
 fn primitive_vertices(primitive: Option<Primitive>) -> usize {
@@ -175,7 +264,7 @@ pub fn expect_group(first: &Shader, second: &Shader, lanes: usize, seed: u64) ->
             }
         }
         let count = match second.info.stage {
-            Stage::TessControl => GROUP_PATCHES * PATCH_VERTICES,
+            Stage::TessControl => group_patches(&second) * PATCH_VERTICES,
             _ => VERTICES,
         };
         match first.info.stage {
@@ -314,6 +403,11 @@ pub struct GroupPrograms {
 }
 
 impl GroupPrograms {
+    /// Those of two stages of a pipeline, in their order; the one after a geometry shader is last.
+    pub fn of(programs: Vec<Compiled>, copy: Option<Compiled>) -> GroupPrograms {
+        GroupPrograms { programs, copy }
+    }
+
     /// All of them, in their order.
     pub fn into_list(self) -> Vec<Compiled> {
         self.programs.into_iter().chain(self.copy).collect()

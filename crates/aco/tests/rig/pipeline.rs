@@ -4,12 +4,14 @@
 
 use super::recorded::Problem;
 use std::collections::BTreeMap;
-use unwedge_aco::abi::{Argument, Interface, PixelInput, descriptor_offset};
-use unwedge_aco::graphics::{GraphicsOptions, MemorySlots};
+use unwedge_aco::abi::{Argument, Interface, PixelInput, PixelProlog, descriptor_offset};
+use unwedge_aco::graphics::{GraphicsOptions, MemorySlots, VertexInput};
+use unwedge_aco::parts::{compile_pixel_epilog, compile_pixel_prolog, compile_vertex_prolog};
 use unwedge_aco::stages::HardwareStage;
-use unwedge_aco::{Compiled, Options, compile};
+use unwedge_aco::{CompileError, Compiled, Options, compile};
 use unwedge_check::amdgcn::{Certainty, CheckFinding, CheckOptions, Rule, check_words};
 use unwedge_isa::amdgcn::Gfx;
+use unwedge_isa::amdgcn::texel::NumberFormat;
 use unwedge_shader::interp::{
     self, BindingPoint, Bindings, InterfaceSlot, InvocationInput, InvocationOutput, Limits, NoImages,
     run_stage,
@@ -81,12 +83,16 @@ pub(super) struct Case {
     pub(super) push: Vec<u8>,
     /// By location: words of all elements.
     pub(super) vertices: BTreeMap<u32, Vec<u32>>,
+    /// Attributes whose elements are not four words.
+    pub(super) formats: BTreeMap<u32, VertexInput>,
     /// Words of the slots of patches, by slot and whether it is that of the patch, patch and vertex.
     pub(super) patches: BTreeMap<(u16, bool), Vec<Vec<[u32; 4]>>>,
     /// Vertices of a patch.
     pub(super) patch_vertices: u32,
     /// Values of slots at the vertices of both primitives.
     primitives: [BTreeMap<u16, [[u32; 4]; 3]>; 2],
+    /// The hardware does not compute coordinates at the centroid.
+    covered: bool,
     base_vertex: u32,
     first_instance: u32,
     pub(super) lanes: usize,
@@ -119,14 +125,50 @@ pub(super) fn close(a: u32, b: u32) -> bool {
     a == b || x.is_nan() && y.is_nan() || (x - y).abs() <= 1e-4 * x.abs().max(y.abs()).max(1.0)
 }
 
+/// The words of an element with an attribute: bits of any value, of floats those of small numbers.
+fn element(rng: &mut Rng, input: &VertexInput) -> [u32; 4] {
+    let values = match input.format.number() {
+        NumberFormat::Float => [0; 4].map(|_| float(rng)),
+        _ => [0; 4].map(|_| rng.next_u64() as u32),
+    };
+    let bits = match input.format.number() {
+        NumberFormat::Float => input.format.store(values),
+        _ => values,
+    };
+    let bits = bits.iter().rev().fold(0u128, |all, word| all << 32 | u128::from(*word));
+    let filler = u128::from(rng.next_u64()) << 64 | u128::from(rng.next_u64());
+    let mask = u128::MAX >> (128 - 8 * u32::from(input.format.bytes()));
+    let shift = 8 * input.offset;
+    let bits = filler & !(mask << shift) | (bits & mask) << shift;
+    [0, 32, 64, 96].map(|at| (bits >> at) as u32)
+}
+
+/// What a shader reads of an element.
+fn components(words: [u32; 4], input: &VertexInput) -> [u32; 4] {
+    let bits = words.iter().rev().fold(0u128, |all, word| all << 32 | u128::from(*word));
+    let bits = bits >> (8 * input.offset);
+    let mut values = input.format.load([0, 32, 64, 96].map(|at| (bits >> at) as u32));
+    if input.swapped {
+        values.swap(0, 2);
+    }
+    values
+}
+
 /// A component of an attribute.
 fn attribute(rng: &mut Rng) -> u32 {
     if rng.below(4) == 0 { rng.below(7) as u32 } else { float(rng) }
 }
 
 impl Case {
-    pub(super) fn new(shader: &Shader, lanes: usize, rng: &mut Rng, fill: Fill) -> Case {
+    fn with_formats(
+        shader: &Shader,
+        lanes: usize,
+        rng: &mut Rng,
+        fill: Fill,
+        formats: &BTreeMap<u32, VertexInput>,
+    ) -> Case {
         let mut case = Case::without_inputs(shader, lanes, rng, fill);
+        case.formats.clone_from(formats);
         match case.shader.info.stage {
             Stage::Fragment => case.pixels(rng),
             Stage::TessEval => case.evaluations(rng, VERTICES.min(lanes)),
@@ -156,9 +198,11 @@ impl Case {
             buffers,
             push,
             vertices: BTreeMap::new(),
+            formats: BTreeMap::new(),
             patches: BTreeMap::new(),
             patch_vertices: GraphicsOptions::default().patch_vertices,
             primitives: Default::default(),
+            covered: false,
             base_vertex: rng.below(9) as u32,
             first_instance: rng.below(5) as u32,
             lanes,
@@ -255,8 +299,12 @@ impl Case {
 
     pub(super) fn vertices(&mut self, rng: &mut Rng, count: usize) {
         for slot in self.loaded() {
-            let words = (0..ELEMENTS * 4).map(|_| attribute(rng));
-            self.vertices.insert(u32::from(slot - FIRST_LOCATION_SLOT.min(slot)), words.collect());
+            let location = u32::from(slot - FIRST_LOCATION_SLOT.min(slot));
+            let words = match self.formats.get(&location) {
+                Some(input) => (0..ELEMENTS).flat_map(|_| element(rng, input)).collect(),
+                None => (0..ELEMENTS * 4).map(|_| attribute(rng)).collect(),
+            };
+            self.vertices.insert(location, words);
         }
         for _ in 0..count {
             let (vertex, instance) = (rng.below(16) as u32, rng.below(4) as u32);
@@ -273,8 +321,11 @@ impl Case {
                 input.system_values.insert(value, [word, 0, 0, 0]);
             }
             for (location, words) in &self.vertices {
-                let at = index as usize * 4;
-                let lanes = std::array::from_fn(|lane| Some(words[at + lane]));
+                let format = self.formats.get(location);
+                let instance = instance + self.first_instance;
+                let at = if format.is_some_and(|input| input.instanced) { instance } else { index } as usize * 4;
+                let words = [0, 1, 2, 3].map(|lane| words[at + lane]);
+                let lanes = format.map_or(words, |input| components(words, input)).map(Some);
                 let slot = *location + u32::from(FIRST_LOCATION_SLOT);
                 input.slots.insert(InterfaceSlot { slot, vertex: 0, patch: false, index: 0 }, lanes);
             }
@@ -423,7 +474,9 @@ impl Case {
             Argument::GroupInfo => (VERTICES as u32) << 12 | 7 << 22,
             Argument::MergedWaveInfo => VERTICES as u32 | 7 << 8 | 1 << 28,
             Argument::AttributeRing => RING_PART as u32 | 0x8000,
-            Argument::PrimitiveMask => LDS_BASE | 1 << (16 + SECOND_PRIMITIVE - 1),
+            Argument::PrimitiveMask => {
+                LDS_BASE | 1 << (16 + SECOND_PRIMITIVE - 1) | u32::from(self.covered) << 31
+            }
             _ => return None,
         })
     }
@@ -556,6 +609,9 @@ pub(super) fn ring() -> [u32; 4] {
     [base, rest, RING_BYTES as u32, 2 << 21 | 20 << 12 | 2 << 28 | 4 | 5 << 3 | 6 << 6 | 7 << 9]
 }
 
+/// By target: the lanes that export, and the words of each component that is enabled, of those lanes.
+pub type PixelExports = BTreeMap<u8, Exported>;
+
 /// Values of an export by component and lane, and the lanes that gave them.
 type Exported = (u64, [Option<Vec<u32>>; 4]);
 
@@ -575,6 +631,87 @@ pub fn build(shader: &Shader, options: &Options) -> Result<Compiled, Problem> {
     let mut shader = shader.clone();
     shader.info.float_modes[1].flush = Some(false);
     let compiled = compile(&mut shader, options).map_err(|error| ("compile", error.to_string()))?;
+    check(compiled, options)
+}
+
+/// Compiles a pixel shader and its epilog, one after the other in one code.
+pub fn build_with_epilog(shader: &Shader, options: &Options) -> Result<Compiled, Problem> {
+    let mut shader = shader.clone();
+    shader.info.float_modes[1].flush = Some(false);
+    let mut main = options.clone();
+    main.graphics.epilog = true;
+    let refused = |error: CompileError| ("compile", error.to_string());
+    let mut compiled = compile(&mut shader, &main).map_err(refused)?;
+    let colours = &compiled.args.interface.colours;
+    let epilog = compile_pixel_epilog(colours, compiled.float_mode, options).map_err(refused)?;
+    compiled.code.words.extend(epilog.code.words);
+    check(compiled, options)
+}
+
+/// Compiles a pixel shader, a prolog and an epilog, one after the other in one code.
+pub fn build_with_pixel_prolog(
+    shader: &Shader,
+    options: &Options,
+    state: PixelProlog,
+) -> Result<Compiled, Problem> {
+    let mut after = options.clone();
+    after.graphics.prolog = true;
+    let main = build_with_epilog(shader, &after)?;
+    let prolog = compile_pixel_prolog(&main.args, main.float_mode, state, options)
+        .map_err(|error| ("compile", error.to_string()))?;
+    let mut code = main.code;
+    code.words.splice(0..0, prolog.code.words);
+    let mut args = prolog.args;
+    // Attributes are those of the shader.
+    args.interface.attributes.clone_from(&main.args.interface.attributes);
+    check(Compiled { code, args, ..main }, options)
+}
+
+/// What the interpreter makes of a shader after a prolog; `covered` is bit 31 of the word with the mask of primitives.
+pub fn expect_prolog(
+    shader: &Shader,
+    lanes: usize,
+    seed: u64,
+    state: PixelProlog,
+    covered: bool,
+) -> Option<Expectation> {
+    let mut expected = expect(shader, lanes, seed)?;
+    let given = expected.case.inputs.clone();
+    for input in &mut expected.case.inputs {
+        for linear in [false, true] {
+            let [center, sample] =
+                [InterpAt::Pixel, InterpAt::Sample].map(|at| input.barycentrics[&(at, linear)]);
+            if covered && state.centroid_at_center {
+                input.barycentrics.insert((InterpAt::Centroid, linear), center);
+            }
+            if state.per_sample {
+                input.barycentrics.insert((InterpAt::Pixel, linear), sample);
+                input.barycentrics.insert((InterpAt::Centroid, linear), sample);
+            }
+        }
+    }
+    (expected.outputs, expected.buffers) = expected.case.interpret().ok()?;
+    // The hardware gives what it gives without a prolog.
+    expected.case.inputs = given;
+    expected.case.covered = covered;
+    Some(expected)
+}
+
+/// Compiles a vertex shader and its prolog, one after the other in one code.
+pub fn build_with_prolog(shader: &Shader, options: &Options) -> Result<Compiled, Problem> {
+    let mut shader = shader.clone();
+    shader.info.float_modes[1].flush = Some(false);
+    let mut main = options.clone();
+    main.graphics.prolog = true;
+    main.graphics.vertex_inputs.clear();
+    let refused = |error: CompileError| ("compile", error.to_string());
+    let mut compiled = compile(&mut shader, &main).map_err(refused)?;
+    let prolog = compile_vertex_prolog(&compiled.args, compiled.float_mode, options).map_err(refused)?;
+    compiled.code.words.splice(0..0, prolog.code.words);
+    check(compiled, options)
+}
+
+fn check(compiled: Compiled, options: &Options) -> Result<Compiled, Problem> {
     let checked = CheckOptions { exports: true, ..CheckOptions::default() };
     let report = check_words(&compiled.code.words, &options.gpu, &checked);
     // A shader that never ends is compiled; it is not run.
@@ -587,7 +724,7 @@ pub fn build(shader: &Shader, options: &Options) -> Result<Compiled, Problem> {
 }
 
 /// Components of outputs that a shader stores anywhere, and the bits of them that count. Of vertices of a patch it is those of the first one.
-pub(super) fn stored_by(shader: &Shader) -> Vec<(InterfaceSlot, usize, u32)> {
+pub fn stored_by(shader: &Shader) -> Vec<(InterfaceSlot, usize, u32)> {
     let func = shader.entry();
     let mut all = Vec::new();
     for inst in func.walk().filter(|inst| func.op(*inst) == Op::StoreSlot) {
@@ -622,14 +759,53 @@ pub struct Expectation {
 
 /// Interprets a shader. `None`: it does not end, or is undefined, with what it was given.
 pub fn expect(shader: &Shader, lanes: usize, seed: u64) -> Option<Expectation> {
+    expect_formats(shader, lanes, seed, &BTreeMap::new())
+}
+
+/// The same of a shader whose attributes have formats.
+pub fn expect_formats(
+    shader: &Shader,
+    lanes: usize,
+    seed: u64,
+    formats: &BTreeMap<u32, VertexInput>,
+) -> Option<Expectation> {
     let mut shader = shader.clone();
     shader.info.float_modes[1].flush = Some(false);
     let inexact = shader.functions().iter().any(|func| func.walk().any(|inst| is_inexact(func.op(inst))));
     [Fill::Mixed, Fill::Small].into_iter().find_map(|fill| {
-        let case = Case::new(&shader, lanes, &mut Rng::new(seed), fill);
+        let case = Case::with_formats(&shader, lanes, &mut Rng::new(seed), fill, formats);
         let (outputs, buffers) = case.interpret().ok()?;
         Some(Expectation { case, outputs, buffers, inexact })
     })
+}
+
+/// What a pixel shader exports: by target the lanes, and words by component and lane. `None`: something of it is undefined.
+pub fn pixel_exports(
+    expected: &Expectation,
+    compiled: &Compiled,
+    options: &Options,
+    seed: u64,
+) -> Result<Option<PixelExports>, Problem> {
+    let Expectation { case, outputs, .. } = expected;
+    let stored = stored_by(&case.shader);
+    if outputs.iter().any(|output| has_undefined(&stored, &output.slots)) {
+        return Ok(None);
+    }
+    let program = Program::new(&compiled.code.words, CODE, options.gpu);
+    let mut memory = case.memory(options, &compiled.args.interface, &[]);
+    let outcome = run(&program, &mut memory, &case.dispatch(compiled, options, seed), None);
+    if let Some(fault) = outcome.faults.first() {
+        return Err(("run", format!("{fault}: {}", program.text(fault.at).unwrap_or_default())));
+    }
+    let mut all = PixelExports::new();
+    for (target, (lanes, values)) in exports(&outcome.messages) {
+        let active = |words: Vec<u32>| -> Vec<u32> {
+            let own = words.into_iter().enumerate().filter(|(lane, _)| lanes >> lane & 1 != 0);
+            own.map(|(_, word)| word).collect()
+        };
+        all.insert(target, (lanes, values.map(|words| words.map(active))));
+    }
+    Ok(Some(all))
 }
 
 /// Compares compiled code with what the interpreter makes of the shader.

@@ -1,20 +1,25 @@
 //! Shaders compiled for AMD GPUs: code in three forms, statistics, the program after phases, a run on the emulator, and the phase that breaks a shader.
 
 pub mod bisect;
+pub(crate) mod pipeline;
 mod run;
 pub(crate) mod statistics;
 
 use crate::asm::AsmError;
 use crate::asm::amd::{Emit, assemble};
+pub use pipeline::{PipelineProgram, PipelineView, print_pipeline_phases};
 pub use run::{EmulationError, EmulationRequest, EmulationView, NotCompared};
 pub use statistics::CodeStatistics;
-pub use unwedge_aco::graphics::{GraphicsOptions, TARGETS, TargetFormat};
+pub use unwedge_aco::graphics::{GraphicsOptions, TARGETS, TargetFormat, VertexInput};
 use unwedge_aco::ir::{Program, text};
+use unwedge_aco::parts::{compile_pixel_epilog, compile_vertex_prolog};
+pub use unwedge_aco::pipeline::PipelineError;
 use unwedge_aco::{BackPhase, CompileError, Compiled, FRONT_PHASES, Masked};
 pub use unwedge_aco::{Limits, OPTIONS, Options, PassOption, Passes, UnknownOption};
 use unwedge_aco::{finish_with, front, object};
 use unwedge_capture::elf::Loader;
 use unwedge_isa::amdgcn::Gpu;
+pub use unwedge_isa::amdgcn::texel::TexelFormat;
 use unwedge_shader::ir::{Shader, Stage};
 
 /// The form of a compiled shader.
@@ -36,6 +41,9 @@ pub enum CompileViewError {
     /// The shader is not compiled.
     #[error(transparent)]
     Compile(#[from] CompileError),
+    /// A pipeline is not compiled.
+    #[error(transparent)]
+    Pipeline(#[from] PipelineError),
     /// The assembly does not become an object.
     #[error(transparent)]
     Assemble(#[from] AsmError),
@@ -58,8 +66,12 @@ pub struct CompileView {
     compiled: Compiled,
     gpu: Gpu,
     entry: String,
-    invocations: u32,
+    /// Of a workgroup, of a compute shader.
+    invocations: Option<u32>,
     stage: Stage,
+    /// Parts that are concatenated with it: before and after it.
+    prolog: Option<Compiled>,
+    epilog: Option<Compiled>,
 }
 
 impl CompileView {
@@ -69,10 +81,18 @@ impl CompileView {
     ///
     /// What is not compiled.
     pub fn of(shader: &mut Shader, options: &Options) -> Result<CompileView, CompileViewError> {
-        let (invocations, stage) = (shader.info.invocations(), shader.info.stage);
+        let stage = shader.info.stage;
+        let invocations = (stage == Stage::Compute).then(|| shader.info.invocations());
         let entry = shader.info.name.clone();
         let compiled = unwedge_aco::compile(shader, options)?;
-        Ok(CompileView { compiled, gpu: options.gpu, entry, invocations, stage })
+        let (mode, graphics) = (compiled.float_mode, &options.graphics);
+        let prolog = (stage == Stage::Vertex && graphics.prolog)
+            .then(|| compile_vertex_prolog(&compiled.args, mode, options))
+            .transpose()?;
+        let epilog = (stage == Stage::Fragment && graphics.epilog)
+            .then(|| compile_pixel_epilog(&compiled.args.interface.colours, mode, options))
+            .transpose()?;
+        Ok(CompileView { compiled, gpu: options.gpu, entry, invocations, stage, prolog, epilog })
     }
 
     /// Statistics of the code.
@@ -91,19 +111,28 @@ impl CompileView {
     ///
     /// If it does not become an object.
     pub fn bytes(&self, form: CodeForm) -> Result<Vec<u8>, CompileViewError> {
-        if self.stage != Stage::Compute {
-            match form {
-                CodeForm::Assembly => return Ok(object::program(&self.compiled, &self.gpu).into_bytes()),
-                CodeForm::Code => {}
+        let parts = [self.prolog.as_ref(), Some(&self.compiled), self.epilog.as_ref()];
+        let words = || parts.into_iter().flatten().flat_map(|part| &part.code.words);
+        let code = || words().flat_map(|word| word.to_le_bytes()).collect();
+        let Some(invocations) = self.invocations else {
+            let several = self.prolog.is_some() || self.epilog.is_some();
+            let parts = ["prolog", "main part", "epilog"].into_iter().zip(parts);
+            let text = |(name, part): (&str, Option<&Compiled>)| {
+                let text = object::program(part?, &self.gpu);
+                Some(if several { format!("; {name}\n{text}") } else { text })
+            };
+            return match form {
+                CodeForm::Assembly => Ok(parts.filter_map(text).collect::<String>().into_bytes()),
+                CodeForm::Code => Ok(code()),
                 CodeForm::Object | CodeForm::Shared => {
-                    return Err(CompileViewError::NotKernel(self.stage.name()));
+                    Err(CompileViewError::NotKernel(self.stage.name()))
                 }
-            }
-        }
-        let source = || object::source(&self.compiled, &self.gpu, "main", self.invocations);
+            };
+        };
+        let source = || object::source(&self.compiled, &self.gpu, "main", invocations);
         Ok(match form {
             CodeForm::Assembly => source().into_bytes(),
-            CodeForm::Code => self.compiled.code.words.iter().flat_map(|word| word.to_le_bytes()).collect(),
+            CodeForm::Code => code(),
             CodeForm::Object => assemble(&source(), &self.gpu, Emit::Object(Loader::Hsa(5)))?,
             CodeForm::Shared => assemble(&source(), &self.gpu, Emit::Shared(Loader::Hsa(5)))?,
         })
@@ -138,6 +167,10 @@ struct PhaseTexts<'a> {
 }
 
 impl PhaseTexts<'_> {
+    fn of(request: &PhaseRequest) -> PhaseTexts<'_> {
+        PhaseTexts { request, before: String::new(), shown: String::new() }
+    }
+
     fn add(&mut self, phase: &str, program: &Program) {
         let mut text = String::new();
         if self.request.changed || self.request.takes(phase) {
@@ -155,6 +188,15 @@ impl PhaseTexts<'_> {
     }
 }
 
+/// Refuses an unknown phase.
+fn check_phases(request: &PhaseRequest) -> Result<(), CompileViewError> {
+    let unknown = |name: &&String| *name != "all" && !phases().any(|known| known == *name);
+    match request.after.iter().find(unknown) {
+        Some(name) => Err(CompileViewError::Phase(name.clone())),
+        None => Ok(()),
+    }
+}
+
 /// Programs after phases, as text.
 ///
 /// # Errors
@@ -165,11 +207,8 @@ pub fn print_phases(
     options: &Options,
     request: &PhaseRequest,
 ) -> Result<String, CompileViewError> {
-    let unknown = |name: &&String| *name != "all" && !phases().any(|known| known == *name);
-    if let Some(name) = request.after.iter().find(unknown) {
-        return Err(CompileViewError::Phase(name.clone()));
-    }
-    let mut texts = PhaseTexts { request, before: String::new(), shown: String::new() };
+    check_phases(request)?;
+    let mut texts = PhaseTexts::of(request);
     let masked = front(shader, options, &mut |phase, program| texts.add(phase, program));
     let Masked { mut program, .. } = match masked {
         Err(_) if !texts.shown.is_empty() => return Ok(texts.shown),

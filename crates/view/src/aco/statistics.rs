@@ -42,10 +42,10 @@ pub struct CodeStatistics {
 }
 
 impl CodeStatistics {
-    /// Those of a shader with so many invocations in a workgroup.
-    pub(super) fn of(compiled: &Compiled, gpu: &Gpu, invocations: u32) -> CodeStatistics {
+    /// Those of a shader with so many invocations in a workgroup; not known: its waves are full.
+    pub(super) fn of(compiled: &Compiled, gpu: &Gpu, invocations: Option<u32>) -> CodeStatistics {
         let code = &compiled.code;
-        let cost = cost::estimate(code, gpu, Some(invocations));
+        let cost = cost::estimate(code, gpu, invocations);
         CodeStatistics {
             instructions: code.instructions,
             copies: code.copies,

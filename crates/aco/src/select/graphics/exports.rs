@@ -4,7 +4,7 @@
 //! stores have ended.
 
 use super::{Selected, Selector, SlotValues};
-use crate::abi::Argument;
+use crate::abi::{Argument, ColourOutput};
 use crate::compile::CompileError;
 use crate::graphics::TargetFormat;
 use crate::ir::{Memory, NewInst, Operand, Payload, PhysReg, RegClass};
@@ -92,6 +92,13 @@ impl Selector<'_> {
     pub(in crate::select) fn export_outputs(&mut self) -> Selected<()> {
         use HardwareStage as H;
         let stage = self.shader.info.stage;
+        if self.interface.prolog {
+            match self.interface.hardware {
+                Some(H::Ps) => self.leave_pixels(),
+                _ => self.leave_attributes(),
+            }
+            return Ok(());
+        }
         match self.interface.hardware.filter(|_| !self.interface.explicit) {
             Some(H::Ps) => return self.export_pixels(),
             Some(H::Hs | H::LsHs) if stage == Stage::TessControl => return self.write_factors(),
@@ -248,6 +255,11 @@ impl Selector<'_> {
 
     fn export_pixels(&mut self) -> Selected<()> {
         let mut exports: Vec<Export> = self.depth().into_iter().collect();
+        if self.options.graphics.epilog {
+            self.export(&exports, exports.len(), false);
+            self.leave_colours();
+            return Ok(());
+        }
         for ((slot, index), values) in self.outputs.clone() {
             let Some(location) = slot.checked_sub(FIRST_LOCATION_SLOT) else { continue };
             if index > 0 && self.gfx >= Gfx::Gfx11 {
@@ -269,6 +281,22 @@ impl Selector<'_> {
         }
         self.export(&exports, exports.len() - 1, true);
         Ok(())
+    }
+
+    /// Keeps colours for the epilog, which finds them in vector registers.
+    fn leave_colours(&mut self) {
+        let mut left = Vec::new();
+        for (number, colour) in self.interface.colours.clone().into_iter().enumerate() {
+            let slot = FIRST_LOCATION_SLOT.wrapping_add(colour.location);
+            let values = self.outputs.get(&(slot, colour.index)).copied().unwrap_or_default();
+            for (component, value) in (0..).zip(values) {
+                let Some(value) = value.filter(|value| !value.is_undef()) else { continue };
+                let value = self.in_vgpr(value);
+                let reg = PhysReg::vgpr(ColourOutput::register(number, component) as u8);
+                left.extend(value.as_temp().map(|temp| Operand::fixed(temp, RegClass::V1, reg)));
+            }
+        }
+        self.left = Some(left);
     }
 
     /// Depth, stencil reference and samples.

@@ -4,7 +4,7 @@
 //! active: at the start of the shader.
 
 use super::{Selected, Selector};
-use crate::abi::{Argument, PixelInput};
+use crate::abi::{Argument, PixelInput, PixelProlog};
 use crate::ir::{Definition, Operand, PhysReg, Pseudo, RegClass};
 use unwedge_base::entity::Entity;
 use unwedge_isa::amdgcn::Opcode;
@@ -27,6 +27,62 @@ impl Selector<'_> {
         let mask = self.given(Argument::PrimitiveMask);
         let m0 = Definition::reg(PhysReg::M0, RegClass::S1);
         self.pseudo(Pseudo::ParallelCopy, &[m0], &[mask]);
+    }
+
+    /// The end of a prolog: inputs as the hardware or the state of the pipeline has them, in the registers in which the shader expects them. Helper lanes have them, too.
+    pub(super) fn leave_pixels(&mut self) {
+        let state = self.interface.pixel_prolog;
+        let mask = self.program.lane_mask();
+        let exec = Definition::reg(PhysReg::EXEC, mask);
+        let started = self.make(Pseudo::ParallelCopy, mask, &[self.exec()]);
+        let all = self.full_mask(true);
+        self.pseudo(Pseudo::ParallelCopy, &[exec], &[all]);
+        let mut values = Vec::new();
+        for fetched in self.interface.fetched.clone() {
+            let Argument::Pixel(input) = fetched.argument else { continue };
+            let words = self.changed_input(input, state);
+            values.extend((0..).zip(words).map(|(at, word)| (fetched.reg.advance(at * 4), word)));
+        }
+        let mut left = self.left.take().unwrap_or_default();
+        let (mut definitions, mut operands) = (Vec::new(), Vec::new());
+        for (reg, word) in values {
+            let temp = self.program.make_temp(RegClass::V1);
+            definitions.push(Definition::fixed(temp, RegClass::V1, reg));
+            operands.push(word);
+            left.push(Operand::fixed(temp, RegClass::V1, reg));
+        }
+        self.pseudo(Pseudo::ParallelCopy, &definitions, &operands);
+        self.pseudo(Pseudo::ParallelCopy, &[exec], &[started]);
+        self.left = Some(left);
+    }
+
+    /// The words of an input of the shader after a prolog.
+    fn changed_input(&mut self, input: PixelInput, state: PixelProlog) -> Vec<Operand> {
+        let own = self.pixel(state.source(input));
+        let own = self.split(own, 1);
+        let center = match state.source(input) {
+            PixelInput::PerspectiveCentroid => PixelInput::PerspectiveCenter,
+            PixelInput::LinearCentroid => PixelInput::LinearCenter,
+            PixelInput::SampleCoverage if state.per_sample => {
+                let sample = self.sample();
+                let bit = self.valu(Opcode::v_lshlrev_b32, RegClass::V1, &[sample, Operand::c32(1)]);
+                return vec![self.valu(Opcode::v_and_b32, RegClass::V1, &[bit, own[0]])];
+            }
+            _ => return own,
+        };
+        if !state.centroid_at_center {
+            return own;
+        }
+        let center = self.pixel(center);
+        let center = self.split(center, 1);
+        let word = self.given(Argument::PrimitiveMask);
+        let covered = [word, Operand::c32(PixelProlog::COVERED | 1 << 16)];
+        let [_, covered] = self.salu_scc(Opcode::s_bfe_u32, RegClass::S1, &covered);
+        let covered = self.bit_to_mask(covered);
+        let choose = |(own, center): (Operand, Operand)| {
+            self.valu(Opcode::v_cndmask_b32, RegClass::V1, &[own, center, covered])
+        };
+        own.into_iter().zip(center).map(choose).collect()
     }
 
     fn pixel(&self, input: PixelInput) -> Operand {

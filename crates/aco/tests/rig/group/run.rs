@@ -3,6 +3,7 @@
 use super::GroupExpectation;
 use crate::rig::pipeline::{CODE, FIRST_PATCH, MACHINE_STEPS, PATCH_OFFSET, RINGS};
 use crate::rig::recorded::Problem;
+use std::collections::BTreeMap;
 use unwedge_aco::abi::{Argument, Interface};
 use unwedge_aco::stages::HardwareStage;
 use unwedge_aco::{Compiled, Options};
@@ -13,7 +14,7 @@ use unwedge_testkit::pack::bytes;
 
 /// Where patches are left, and the offset there; tessellation factors; the rings before and after geometry shaders.
 pub(super) const LEFT: u64 = 0x5000_0000;
-const LEFT_BYTES: usize = 1 << 16;
+const LEFT_BYTES: usize = 1 << 18;
 pub(super) const LEFT_OFFSET: u32 = 0x240;
 pub(super) const FACTORS: u64 = 0x5100_0000;
 pub(super) const FACTOR_OFFSET: u32 = 0x80;
@@ -25,6 +26,10 @@ pub(super) const GS_WAVE: u32 = 5;
 const RING_BYTES: usize = 1 << 20;
 /// What memory has that nobody wrote.
 const NOTHING: u8 = 0xcd;
+/// What a register holds that the hardware does not load.
+const NO_REGISTER: u32 = 0xcdcd_cdcd;
+/// Vector registers of patches, which come before those of vertices.
+const PATCH_VECTORS: u8 = 2;
 
 fn ring_descriptor(base: u64, swizzle: Option<u32>, options: &Options) -> [u32; 4] {
     let generation = options.gpu.generation();
@@ -252,6 +257,7 @@ impl<'e> GroupRun<'e> {
             let part = matches!(self.interface.hardware, Some(HardwareStage::Hs | HardwareStage::Gs));
             dispatch.size[0] = self.counts[usize::from(part)] as u32;
         }
+        let mut vectors = Vec::new();
         for location in compiled.args.iter() {
             let reg = location.reg.reg();
             if let Some(words) = self.by_wave(location.argument) {
@@ -259,7 +265,7 @@ impl<'e> GroupRun<'e> {
             } else if let Some(word) = self.word(location.argument) {
                 dispatch.scalars.push((reg.0, word));
             } else if let Some(words) = self.threads(location.argument) {
-                dispatch.threads_hold.push((reg.index() as u8, words));
+                vectors.push((reg.index() as u8, words));
             } else if location.argument == Argument::ScratchOffset {
                 dispatch.scalars.push((reg.0, 0));
             } else if location.argument == Argument::RingOffsets {
@@ -270,7 +276,31 @@ impl<'e> GroupRun<'e> {
                 dispatch.scalars.extend((reg.0..).zip(words).take(location.dwords.into()));
             }
         }
+        if self.shifts() {
+            self.shift(&mut vectors);
+        }
+        dispatch.threads_hold = vectors;
         dispatch
+    }
+
+    /// Whether the GPU loads vector registers of vertices from the first one on where a wave has no patches.
+    fn shifts(&self) -> bool {
+        let buggy = matches!(self.options.gpu.name(), "gfx900" | "gfx902");
+        buggy && self.interface.hardware == Some(HardwareStage::LsHs)
+    }
+
+    /// Moves the registers of vertices down in waves without patches.
+    fn shift(&self, vectors: &mut Vec<(u8, Vec<u32>)>) {
+        let threads = self.waves * self.lanes;
+        let mut moved: BTreeMap<u8, Vec<u32>> = BTreeMap::new();
+        for (register, words) in &*vectors {
+            for (thread, word) in words.iter().enumerate() {
+                let down = if self.lanes_of(1, thread / self.lanes) == 0 { PATCH_VECTORS } else { 0 };
+                let Some(register) = register.checked_sub(down) else { continue };
+                moved.entry(register).or_insert_with(|| vec![NO_REGISTER; threads])[thread] = *word;
+            }
+        }
+        *vectors = moved.into_iter().collect();
     }
 }
 

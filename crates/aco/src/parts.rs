@@ -1,0 +1,123 @@
+//! Parts of programs that are compiled apart and concatenated: the code of a shader follows that of a prolog, and the code of an epilog that of a shader.
+//!
+//! A part that another follows does not end the program. Nothing is pending where it stops, and what the next one reads is in the registers that both know
+//! ([`ColourOutput::register`]). A driver concatenates the words of parts, and gives a wave the registers of the part that needs most.
+
+use crate::abi::{Args, Argument, ColourOutput, Interface, PixelProlog};
+use crate::compile::{CompileError, Compiled, Options, finish_masked, front_lowered};
+use crate::ir::Program;
+use crate::lower::geometry::OUTPUT;
+use crate::valid::PhaseChecks;
+use unwedge_shader::ir::{
+    AmdRegisters, Builder, FIRST_LOCATION_SLOT, Op, Payload, Shader, SlotAccess, SlotDir, Stage, Type,
+};
+
+/// Compiles the prolog of a vertex shader that was compiled with [`prolog`](crate::graphics::GraphicsOptions::prolog), and has these arguments: it loads attributes
+/// in the formats of the options, and leaves the other registers as they are. `float_mode` is the shader's.
+///
+/// # Errors
+///
+/// What is not compiled.
+pub fn compile_vertex_prolog(main: &Args, float_mode: u8, options: &Options) -> Result<Compiled, CompileError> {
+    let mut options = options.clone();
+    options.graphics.prolog = false;
+    let is_attribute = |argument| matches!(argument, Argument::Attribute(_));
+    let mut args = main.without(is_attribute);
+    let fetched = main.iter().copied().filter(|location| is_attribute(location.argument)).collect();
+    args.interface =
+        Interface { hardware: main.interface.hardware, prolog: true, fetched, ..Interface::default() };
+    let shader = load_attributes(&args.interface);
+    part(&shader, args, float_mode, &options)
+}
+
+/// Compiles the prolog of a pixel shader that was compiled with [`prolog`](crate::graphics::GraphicsOptions::prolog) and has these arguments: it gives the shader what the state says in place of what the hardware gives. Its own arguments say which inputs
+/// the hardware has to give (`SPI_PS_INPUT_ENA`); scalar registers are those of the shader. `float_mode` is the shader's.
+///
+/// # Errors
+///
+/// What is not compiled.
+pub fn compile_pixel_prolog(
+    main: &Args,
+    float_mode: u8,
+    state: PixelProlog,
+    options: &Options,
+) -> Result<Compiled, CompileError> {
+    let mut options = options.clone();
+    (options.graphics.prolog, options.graphics.epilog) = (false, false);
+    let mut shader = empty(Stage::Fragment, "prolog");
+    let func = shader.entry_mut();
+    let body = func.body();
+    Builder::at_end(func, body).return_(&[]);
+    part(&shader, Args::pixel_prolog(main, state), float_mode, &options)
+}
+
+/// A vertex shader that stores the attributes which it loads.
+fn load_attributes(interface: &Interface) -> Shader {
+    let mut shader = empty(Stage::Vertex, "prolog");
+    let func = shader.entry_mut();
+    let body = func.body();
+    for fetched in &interface.fetched {
+        let Argument::Attribute(location) = fetched.argument else { continue };
+        let mut b = Builder::at_end(func, body);
+        let slot = FIRST_LOCATION_SLOT.wrapping_add(location as u16);
+        let (access, offset) = (SlotAccess { slot, ..OUTPUT }, b.u32(0));
+        let input = Payload::Slot(SlotAccess { dir: SlotDir::Input, ..access });
+        let value = b.value(Op::LoadSlot, input, &[offset], Type { lanes: 4, ..Type::B32 });
+        b.inst(Op::StoreSlot, Payload::Slot(access), &[value, offset], &[]);
+    }
+    Builder::at_end(func, body).return_(&[]);
+    shader
+}
+
+fn empty(stage: Stage, name: &str) -> Shader {
+    let mut shader = Shader::default();
+    shader.info.stage = stage;
+    shader.info.name = name.to_owned();
+    shader.add_function();
+    shader
+}
+
+fn part(shader: &Shader, args: Args, float_mode: u8, options: &Options) -> Result<Compiled, CompileError> {
+    let mut checks = PhaseChecks::new(options.passes);
+    let mut watch = |phase: &'static str, program: &Program| checks.after(phase, program);
+    let masked = front_lowered(&[shader], args, float_mode, options, &mut watch)?;
+    finish_masked(masked, options, checks)
+}
+
+/// Compiles the epilog of a pixel shader that was compiled with [`epilog`](crate::graphics::GraphicsOptions::epilog): it converts colours to the formats of the options, and exports them.
+/// `colours` are those of [`Interface`](crate::abi::Interface), and `float_mode` is the shader's.
+///
+/// # Errors
+///
+/// What is not compiled.
+pub fn compile_pixel_epilog(
+    colours: &[ColourOutput],
+    float_mode: u8,
+    options: &Options,
+) -> Result<Compiled, CompileError> {
+    let mut options = options.clone();
+    (options.graphics.prolog, options.graphics.epilog) = (true, false);
+    let shader = export_colours(colours);
+    part(&shader, Args::epilog(colours), float_mode, &options)
+}
+
+/// A fragment shader that stores what is in the registers of colours.
+fn export_colours(colours: &[ColourOutput]) -> Shader {
+    let mut shader = empty(Stage::Fragment, "epilog");
+    let func = shader.entry_mut();
+    let body = func.body();
+    for (number, colour) in colours.iter().enumerate() {
+        for component in (0..4).filter(|component| colour.components >> component & 1 != 0) {
+            let mut b = Builder::at_end(func, body);
+            let first = ColourOutput::register(number, component);
+            let registers = Payload::Register(AmdRegisters { vector: true, first });
+            let value = b.value(Op::AmdRegister, registers, &[], Type::B32);
+            let slot = FIRST_LOCATION_SLOT.wrapping_add(colour.location);
+            let access = SlotAccess { slot, component, index: colour.index, ..OUTPUT };
+            let offset = b.u32(0);
+            b.inst(Op::StoreSlot, Payload::Slot(access), &[value, offset], &[]);
+        }
+    }
+    Builder::at_end(func, body).return_(&[]);
+    shader
+}

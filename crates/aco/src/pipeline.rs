@@ -1,0 +1,297 @@
+//! All shaders of a graphics pipeline at once: which of them run in one program on the GPU, and what passes between them.
+//!
+//! The shaders are linked from the last one back: each keeps the outputs that the next one reads, and those that the hardware takes. Never: state that is not part
+//! of the code; a driver sets it by what [`Args`](crate::abi::Args) of the programs and [`attribute_links`] say.
+
+use crate::abi::{Args, Reads, chosen_together};
+use crate::compile::{
+    CompileError, Compiled, Masked, Options, finish_masked, fits, float_mode, front_lowered, joined_modes,
+};
+use crate::graphics::MemorySlots;
+use crate::ir::Program;
+use crate::lower;
+use crate::lower::geometry::VERTEX_FLAGS;
+use crate::stages::{HardwareStage, OutputMemory, PipelineShape, SoftwareStage, StageRow, rows};
+use crate::valid::PhaseChecks;
+use std::collections::BTreeSet;
+use unwedge_shader::ir::{Builtin, FIRST_LOCATION_SLOT, Shader, Stage, SystemValue};
+
+/// Stages of a graphics pipeline, in order.
+const STAGES: [Stage; 5] =
+    [Stage::Vertex, Stage::TessControl, Stage::TessEval, Stage::Geometry, Stage::Fragment];
+
+/// Why a pipeline is not compiled.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PipelineError {
+    /// A shader of another sort of pipeline.
+    #[error("{} shaders are not part of a graphics pipeline", .0.name())]
+    NotGraphics(Stage),
+    /// Two shaders of a stage.
+    #[error("the pipeline has two {} shaders", .0.name())]
+    Twice(Stage),
+    /// A stage that every pipeline needs, or that another one needs.
+    #[error("the pipeline has no {} shader", .0.name())]
+    Missing(Stage),
+    /// The fragment shader reads the number of the primitive, and no geometry shader stores it.
+    #[error(
+        "the fragment shader reads the number of the primitive without a geometry shader that stores it; this is not compiled yet"
+    )]
+    PrimitiveId,
+    /// A shader is not compiled, or two that run merged, of which this is the first.
+    #[error("{}: {error}", .stage.name())]
+    Compile {
+        /// Its stage.
+        stage: Stage,
+        /// Why.
+        error: CompileError,
+    },
+}
+
+/// A program of a pipeline, linked with the others.
+#[derive(Debug, Clone)]
+pub struct LinkedProgram {
+    /// The stage of the hardware that it runs in.
+    pub hardware: HardwareStage,
+    /// What runs in it, in order.
+    pub software: Vec<SoftwareStage>,
+    /// Lowered shaders.
+    shaders: Vec<Shader>,
+    args: Args,
+    float_mode: u8,
+    options: Options,
+}
+
+impl LinkedProgram {
+    /// Runs the phases up to the exec masks, and calls `watch` after each of them.
+    ///
+    /// # Errors
+    ///
+    /// What is not compiled.
+    pub fn front(&self, watch: &mut dyn FnMut(&'static str, &Program)) -> Result<Masked, PipelineError> {
+        let parts: Vec<&Shader> = self.shaders.iter().collect();
+        front_lowered(&parts, self.args.clone(), self.float_mode, &self.options, watch)
+            .map_err(|error| self.error(error))
+    }
+
+    /// Compiles it.
+    ///
+    /// # Errors
+    ///
+    /// What is not compiled.
+    pub fn compile(&self) -> Result<Compiled, PipelineError> {
+        let mut checks = PhaseChecks::new(self.options.passes);
+        let masked = self.front(&mut |phase, program| checks.after(phase, program))?;
+        finish_masked(masked, &self.options, checks).map_err(|error| self.error(error))
+    }
+
+    /// Why it is not compiled.
+    pub fn error(&self, error: CompileError) -> PipelineError {
+        PipelineError::Compile { stage: self.stages().next().unwrap_or(Stage::Vertex), error }
+    }
+
+    /// The stages of the API that it has code of.
+    pub fn stages(&self) -> impl Iterator<Item = Stage> {
+        self.software.iter().map(|software| match software {
+            SoftwareStage::Stage(stage) => *stage,
+            SoftwareStage::Copy => Stage::Geometry,
+        })
+    }
+}
+
+/// For each attribute of a compiled pixel shader, its slot and the parameter of the last program before the rasterizer that it is: `OFFSET` of
+/// `SPI_PS_INPUT_CNTL`. One that no shader stores has none.
+pub fn attribute_links(programs: &[&Compiled]) -> Vec<(u16, Option<u32>)> {
+    let interfaces = || programs.iter().map(|program| &program.args.interface);
+    let exports = |hardware| matches!(hardware, Some(HardwareStage::Vs | HardwareStage::Ngg));
+    let before = interfaces().find(|interface| exports(interface.hardware));
+    let pixels = interfaces().find(|interface| interface.hardware == Some(HardwareStage::Ps));
+    let attributes = pixels.map_or(&[][..], |interface| &interface.attributes);
+    let parameter = |slot| before.and_then(|interface| interface.parameter(slot));
+    attributes.iter().map(|slot| (*slot, parameter(*slot))).collect()
+}
+
+/// Links the shaders of a pipeline, which may be in any order, and returns its programs in the order in which the GPU runs them.
+///
+/// # Errors
+///
+/// Shaders that do not make a pipeline, and what is not compiled.
+pub fn link_pipeline(shaders: Vec<Shader>, options: &Options) -> Result<Vec<LinkedProgram>, PipelineError> {
+    let mut linker = Linker::new(shaders, options)?;
+    linker.lower()?;
+    linker.link()?;
+    linker.programs()
+}
+
+/// Compiles a pipeline: its programs in the order in which the GPU runs them.
+///
+/// # Errors
+///
+/// As those of [`link_pipeline`].
+pub fn compile_pipeline(shaders: Vec<Shader>, options: &Options) -> Result<Vec<Compiled>, PipelineError> {
+    link_pipeline(shaders, options)?.iter().map(LinkedProgram::compile).collect()
+}
+
+struct Linker {
+    /// In the order of the pipeline.
+    shaders: Vec<Shader>,
+    options: Options,
+    /// What each shader leaves for the next one in memory, where it does.
+    passed: Vec<MemorySlots>,
+}
+
+fn at_stage(stage: Stage, error: CompileError) -> PipelineError {
+    PipelineError::Compile { stage, error }
+}
+
+fn list(slots: &BTreeSet<u16>) -> Vec<u16> {
+    slots.iter().copied().collect()
+}
+
+impl Linker {
+    fn new(mut shaders: Vec<Shader>, options: &Options) -> Result<Linker, PipelineError> {
+        let place = |stage: Stage| STAGES.iter().position(|own| *own == stage);
+        if let Some(other) = shaders.iter().find(|shader| place(shader.info.stage).is_none()) {
+            return Err(PipelineError::NotGraphics(other.info.stage));
+        }
+        shaders.sort_by_key(|shader| place(shader.info.stage));
+        if let Some(pair) = shaders.windows(2).find(|pair| pair[0].info.stage == pair[1].info.stage) {
+            return Err(PipelineError::Twice(pair[0].info.stage));
+        }
+        let has = |stage| shaders.iter().any(|shader| shader.info.stage == stage);
+        let needed = [
+            (Stage::Vertex, true),
+            (Stage::TessControl, has(Stage::TessEval)),
+            (Stage::TessEval, has(Stage::TessControl)),
+        ];
+        if let Some((missing, _)) = needed.into_iter().find(|(stage, needed)| *needed && !has(*stage)) {
+            return Err(PipelineError::Missing(missing));
+        }
+        let mut options = options.clone();
+        let graphics = &mut options.graphics;
+        (graphics.inputs, graphics.outputs, graphics.parameters) = (None, None, None);
+        graphics.shape =
+            shaders.iter().fold(PipelineShape::Plain, |shape, shader| shape.with(shader.info.stage));
+        // Either tessellation shader may say it.
+        let of = |stage| shaders.iter().find(|shader| shader.info.stage == stage)?.info.input_primitive;
+        if let Some(divided) = of(Stage::TessEval).or_else(|| of(Stage::TessControl)) {
+            graphics.tessellation = divided;
+        }
+        let passed = vec![MemorySlots::default(); shaders.len()];
+        Ok(Linker { shaders, options, passed })
+    }
+
+    fn lower(&mut self) -> Result<(), PipelineError> {
+        for shader in &mut self.shaders {
+            let stage = shader.info.stage;
+            fits(&shader.info, &self.options).map_err(|error| at_stage(stage, error))?;
+            lower::lower(shader, &self.options);
+        }
+        Ok(())
+    }
+
+    /// Removes outputs that nothing reads, from the last shader back.
+    fn link(&mut self) -> Result<(), PipelineError> {
+        let mut next: Option<Reads> = None;
+        for at in (0..self.shaders.len()).rev() {
+            let rasterized =
+                self.shaders.get(at + 1).is_none_or(|shader| shader.info.stage == Stage::Fragment);
+            let shader = &mut self.shaders[at];
+            if shader.info.stage != Stage::Fragment {
+                let read = next.take().unwrap_or_default();
+                let own = Reads::of(shader);
+                let mut vertex = read.inputs;
+                let mut patch = read.patch_inputs;
+                if rasterized {
+                    let primitive = SystemValue::PrimitiveId.fragment_slot();
+                    if primitive.is_some_and(|slot| vertex.contains(&slot) && !own.outputs.contains(&slot)) {
+                        return Err(PipelineError::PrimitiveId);
+                    }
+                    // Fragments read slots of patches as any other.
+                    vertex.append(&mut patch);
+                    self.options.graphics.parameters = Some(list(&vertex));
+                    vertex.extend(own.outputs.iter().filter(|slot| **slot < FIRST_LOCATION_SLOT));
+                    vertex.insert(VERTEX_FLAGS);
+                }
+                chosen_together(shader, [&mut vertex, &mut patch]);
+                self.passed[at] = MemorySlots { vertex: list(&vertex), patch: list(&patch) };
+                if shader.info.stage == Stage::TessControl {
+                    vertex.extend(own.loaded);
+                    patch.extend(own.loaded_patch);
+                    let levels = [Builtin::TessLevelOuter, Builtin::TessLevelInner];
+                    patch.extend(levels.map(|level| level.slots().start));
+                    chosen_together(shader, [&mut vertex, &mut patch]);
+                }
+                let kept = MemorySlots { vertex: list(&vertex), patch: list(&patch) };
+                lower::keep_outputs(shader, &kept);
+            }
+            next = Some(Reads::of(shader));
+        }
+        Ok(())
+    }
+
+    fn programs(&self) -> Result<Vec<LinkedProgram>, PipelineError> {
+        let generation = self.options.gpu.generation();
+        let (mode, shape) = (self.options.graphics.mode(generation), self.options.graphics.shape);
+        let all = rows().filter(|row| row.holds(generation) && row.mode == mode && row.shape == shape);
+        let is_there = |row: &StageRow| {
+            row.hardware != HardwareStage::Ps || self.find(Stage::Fragment).is_some()
+        };
+        all.filter(is_there).map(|row| self.program(row)).collect()
+    }
+
+    fn find(&self, stage: Stage) -> Option<usize> {
+        self.shaders.iter().position(|shader| shader.info.stage == stage)
+    }
+
+    fn program(&self, row: StageRow) -> Result<LinkedProgram, PipelineError> {
+        let mut options = self.options.clone();
+        let stages: Vec<Stage> = row
+            .software
+            .iter()
+            .map(|software| match software {
+                SoftwareStage::Stage(stage) => *stage,
+                SoftwareStage::Copy => Stage::Geometry,
+            })
+            .collect();
+        let stage = stages.first().copied().unwrap_or(Stage::Vertex);
+        let failed = |error| at_stage(stage, error);
+        let places: Vec<usize> = stages.iter().filter_map(|stage| self.find(*stage)).collect();
+        let mut shaders: Vec<Shader> = places.iter().map(|at| self.shaders[*at].clone()).collect();
+        if stage == Stage::TessEval
+            && let Some(control) = self.find(Stage::TessControl)
+        {
+            options.graphics.patch_vertices = self.shaders[control].info.output_vertices;
+            options.graphics.inputs = Some(self.passed[control].clone());
+        }
+        if let Some(&last) = places.last()
+            && matches!(row.to, OutputMemory::Lds | OutputMemory::Vram)
+            && self.shaders[last].info.stage != Stage::Geometry
+        {
+            options.graphics.outputs = Some(self.passed[last].clone());
+        }
+        let (args, modes) = if row.software == [SoftwareStage::Copy] {
+            let geometry = shaders.pop().unwrap_or_default();
+            let (copy, slots) = lower::geometry::copy_shader(&geometry, &options);
+            let (args, modes) = (Args::copy(&copy, &options, slots), Ok(copy.info.float_modes));
+            shaders.push(copy);
+            (args, modes)
+        } else {
+            let parts: Vec<&Shader> = shaders.iter().collect();
+            let modes = match parts[..] {
+                [first, second] => joined_modes(&first.info, &second.info),
+                _ => Ok(shaders.first().map(|shader| shader.info.float_modes).unwrap_or_default()),
+            };
+            (Args::of(&parts, &options), modes)
+        };
+        let (args, modes) = (args.map_err(failed)?, modes.map_err(failed)?);
+        let float_mode = float_mode(&modes).map_err(failed)?;
+        Ok(LinkedProgram {
+            hardware: row.hardware,
+            software: row.software,
+            shaders,
+            args,
+            float_mode,
+            options,
+        })
+    }
+}

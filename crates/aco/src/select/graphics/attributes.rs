@@ -1,0 +1,188 @@
+//! Attributes of vertex shaders: elements of buffers, in the formats of the pipeline.
+//!
+//! Components of 32 bits are loaded as they are, others by typed instructions, which convert them. An element whose format the GPU does not have, as those of three components of 8 or 16 bits, or that is
+//! not aligned as the GPU needs it, is loaded component by component.
+
+use super::{Selected, Selector};
+use crate::abi::Argument;
+use crate::graphics::VertexInput;
+use crate::ir::{Definition, Memory, NewInst, Operand, Payload, PhysReg, Pseudo, RegClass};
+use crate::stages::HardwareStage;
+use unwedge_isa::amdgcn::model::{Gfx, Mod};
+use unwedge_isa::amdgcn::texel::{NumberFormat, TexelFormat};
+use unwedge_isa::amdgcn::{Gpu, Opcode};
+use unwedge_shader::ir::{Base, FIRST_LOCATION_SLOT, Inst, SlotAccess};
+
+/// Bytes of the descriptor of a buffer.
+const DESCRIPTOR: u32 = 16;
+/// The most that the immediate of a buffer instruction is.
+const MAX_OFFSET: u32 = 4095 - 16;
+/// Codes of formats in typed instructions.
+const FORMAT_CODES: u32 = 128;
+/// The target of Stoney, the only GPU of gfx8 that has signs of components of two bits.
+const STONEY: [u8; 3] = [8, 1, 0];
+
+/// The code of a format of which this is true.
+fn format_code(gpu: &Gpu, is_it: impl Fn(&TexelFormat) -> bool) -> Option<u32> {
+    (0..FORMAT_CODES).find(|code| TexelFormat::buffer(*code, gpu).is_some_and(|format| is_it(&format)))
+}
+
+/// How an element is loaded.
+enum AttributeLoads {
+    /// Dwords as they are.
+    Dwords,
+    /// As a whole, by a typed instruction with this code.
+    Whole(u32),
+    /// Component by component: the code, and bytes of a component.
+    Single(u32, u32),
+}
+
+impl AttributeLoads {
+    fn of(input: &VertexInput, gpu: &Gpu) -> Option<AttributeLoads> {
+        let format = input.format;
+        let bits = format.components();
+        let generation = gpu.generation();
+        if bits.iter().all(|width| matches!(width, 0 | 32)) {
+            let plain = matches!(format.number(), NumberFormat::Float | NumberFormat::Uint | NumberFormat::Sint);
+            return plain.then_some(AttributeLoads::Dwords);
+        }
+        let signed = matches!(format.number(), NumberFormat::Snorm | NumberFormat::Sscaled | NumberFormat::Sint);
+        if bits[3] == 2 && signed && generation <= Gfx::Gfx8 && gpu.version() != STONEY {
+            return None;
+        }
+        let unit = u32::from(format.bytes()).min(4);
+        let apart = generation == Gfx::Gfx6 || generation >= Gfx::Gfx10;
+        let aligned = input.alignment.is_multiple_of(unit) && input.offset.is_multiple_of(unit);
+        let whole = format_code(gpu, |own| *own == format).filter(|_| aligned || !apart);
+        let equal = bits.iter().all(|width| *width == 0 || *width == bits[0]);
+        let single = || {
+            let one = [bits[0], 0, 0, 0];
+            let code = format_code(gpu, |own| own.components() == one && own.number() == format.number());
+            Some(AttributeLoads::Single(code.filter(|_| equal)?, u32::from(bits[0]) / 8))
+        };
+        whole.map(AttributeLoads::Whole).or_else(single)
+    }
+}
+
+/// Components that a format has.
+fn present(format: TexelFormat) -> u32 {
+    format.components().iter().filter(|width| **width != 0).count() as u32
+}
+
+impl Selector<'_> {
+    /// Loads components of an attribute.
+    pub(super) fn load_attribute(&mut self, inst: Inst, access: &SlotAccess) -> Selected<()> {
+        let func = self.func;
+        let result = func.result(inst);
+        let ty = func.ty(result);
+        if ty.base != Base::B32 {
+            return Err(self.unsupported(inst, Some("an attribute of this width")));
+        }
+        let slot = self.slot_of(inst, access, usize::from(access.vertex))?;
+        let Some(location) = slot.checked_sub(FIRST_LOCATION_SLOT).map(u32::from) else {
+            return Err(self.unsupported(inst, Some("a built-in input")));
+        };
+        let first = usize::from(access.component);
+        let end = (first + usize::from(ty.lanes)).min(4);
+        let lanes = match self.find_argument(Argument::Attribute(location)) {
+            Some(loaded) => self.split(loaded, 1),
+            None => self.fetch_attribute(inst, location, end)?,
+        };
+        let lanes: Vec<Operand> = lanes.get(first..end).unwrap_or_default().to_vec();
+        self.define(result, &lanes);
+        Ok(())
+    }
+
+    /// The components of an attribute up to one, from memory.
+    fn fetch_attribute(&mut self, inst: Inst, location: u32, end: usize) -> Selected<Vec<Operand>> {
+        let input = self.options.graphics.vertex_inputs.get(&location).copied();
+        let input = input.unwrap_or(VertexInput::floats(location));
+        if input.offset > MAX_OFFSET {
+            return Err(self.unsupported(inst, Some("an attribute so far from the start of its element")));
+        }
+        let Some(loads) = AttributeLoads::of(&input, &self.program.gpu) else {
+            return Err(self.unsupported(inst, Some("an attribute of a format that the GPU does not load")));
+        };
+        let table = self.given(Argument::VertexBuffers);
+        let address = self.create(RegClass::S2, &[table, Operand::c32(self.options.address_high)]);
+        let at = self.smem_offset(Operand::c32(input.binding.saturating_mul(DESCRIPTOR)));
+        let descriptor = self.smem(Opcode::s_load_dwordx4, RegClass::sgpr(4), address, at);
+        let index = self.vertex_index(input.instanced);
+        let index = self.in_vgpr(index);
+        // What changes places is loaded together.
+        let wanted = if input.swapped { end.max(3) } else { end };
+        let count = present(input.format).min(wanted as u32);
+        let mut lanes = Vec::new();
+        while (lanes.len() as u32) < count {
+            let at = lanes.len() as u32;
+            let (opcode, dwords, code, offset) = match loads {
+                AttributeLoads::Dwords => {
+                    let (dwords, opcode) = match count - at {
+                        1 => (1, Opcode::buffer_load_dword),
+                        3 if self.gfx > Gfx::Gfx6 => (3, Opcode::buffer_load_dwordx3),
+                        2 | 3 => (2, Opcode::buffer_load_dwordx2),
+                        _ => (4, Opcode::buffer_load_dwordx4),
+                    };
+                    (opcode, dwords, None, at * 4)
+                }
+                AttributeLoads::Whole(code) => {
+                    let opcode = match count {
+                        1 => Opcode::tbuffer_load_format_x,
+                        2 => Opcode::tbuffer_load_format_xy,
+                        3 => Opcode::tbuffer_load_format_xyz,
+                        _ => Opcode::tbuffer_load_format_xyzw,
+                    };
+                    (opcode, count as u8, Some(code), 0)
+                }
+                AttributeLoads::Single(code, bytes) => {
+                    (Opcode::tbuffer_load_format_x, 1, Some(code), at * bytes)
+                }
+            };
+            let class = RegClass::vgpr(dwords);
+            let temp = self.program.make_temp(class);
+            let definitions = [Definition::temp(temp, class)];
+            let operands = [index, descriptor, Operand::c32(0)];
+            let mut new = NewInst::hw(opcode, &definitions, &operands);
+            new.mods.set(Mod::Idxen, 1);
+            new.mods.set(Mod::Offset, (input.offset + offset) as i32);
+            if let Some(code) = code {
+                new.mods.set(Mod::Format, code as i32);
+            }
+            new.payload = Payload::Memory(Memory::CONSTANT);
+            self.add(&new);
+            lanes.extend(self.split(Operand::temp(temp, class), 1));
+        }
+        let missing = [0, 0, 0, input.format.one()].map(Operand::c32);
+        lanes.extend(missing.iter().skip(lanes.len()));
+        if input.swapped {
+            lanes.swap(0, 2);
+        }
+        Ok(lanes)
+    }
+
+    /// Enables the lanes of vertices in a prolog, where the hardware starts waves with others.
+    pub(in crate::select) fn start_prolog(&mut self) {
+        if !self.interface.hardware.is_some_and(HardwareStage::is_merged) {
+            return;
+        }
+        let lanes = self.part_lanes();
+        let exec = Definition::reg(PhysReg::EXEC, self.program.lane_mask());
+        self.pseudo(Pseudo::ParallelCopy, &[exec], &[lanes]);
+    }
+
+    /// The end of a prolog: the registers of the shader as they were, and attributes.
+    pub(super) fn leave_attributes(&mut self) {
+        let mut left = self.left.take().unwrap_or_default();
+        for fetched in self.interface.fetched.clone() {
+            let Argument::Attribute(location) = fetched.argument else { continue };
+            let slot = FIRST_LOCATION_SLOT.wrapping_add(location as u16);
+            for (number, value) in (0..).zip(self.stored_slot(slot)) {
+                let Some(value) = value else { continue };
+                let value = self.in_vgpr(value);
+                let reg = fetched.reg.advance(number * 4);
+                left.extend(value.as_temp().map(|temp| Operand::fixed(temp, RegClass::V1, reg)));
+            }
+        }
+        self.left = Some(left);
+    }
+}

@@ -1,0 +1,231 @@
+//! Shaders compiled in parts: the concatenated code does what that of the whole shader does.
+//!
+//! Random shaders, on the emulator. `UNWEDGE_SEEDS=N` makes so many.
+
+mod rig;
+
+use rig::pipeline::{
+    build, build_with_epilog, build_with_pixel_prolog, build_with_prolog, expect, expect_formats, expect_prolog,
+    judge, pixel_exports,
+};
+use rig::recorded::in_parallel;
+use std::collections::BTreeMap;
+use unwedge_aco::{Options, compile};
+use unwedge_aco::abi::{Argument, PixelProlog};
+use unwedge_aco::graphics::{TargetFormat, VertexInput};
+use unwedge_isa::amdgcn::Gpu;
+use unwedge_isa::amdgcn::texel::TexelFormat;
+use unwedge_shader::ir::{Shader, Stage};
+use unwedge_testkit::mutate::Rng;
+use unwedge_testkit::shaders::random_stage;
+
+/// What became of a shader in parts.
+#[derive(Debug, PartialEq, Eq)]
+enum Verdict {
+    Agrees,
+    /// Why it is not: the interpreter does not run it with what it is given, or it is not compiled as a whole either.
+    NotCompared(String),
+    Wrong(String),
+}
+
+/// A random shader that is compiled for a GPU: many have more colours than there are, or inputs that are not compiled yet.
+fn random(stage: Stage, seed: u64) -> Shader {
+    let mut rng = Rng::new(seed);
+    let options = Options::new(Gpu::new("gfx900").expect("a GPU"));
+    loop {
+        let mut shader = random_stage(&mut rng);
+        if shader.info.stage != stage {
+            continue;
+        }
+        // Most colours have a second source of blending, which few pipelines can have.
+        let vars: Vec<_> = shader.vars.keys().collect();
+        for var in vars.into_iter().filter(|_| seed % 8 > 0) {
+            shader.vars[var].index = 0;
+        }
+        if compile(&mut shader.clone(), &options).is_ok() {
+            return shader;
+        }
+    }
+}
+
+fn options(seed: u64) -> Options {
+    let name = rig::GPUS[seed as usize % rig::GPUS.len()];
+    Options::new(Gpu::new(name).expect("a GPU").with_wave64(seed / 9 % 2 == 0))
+}
+
+fn seeds() -> Vec<u64> {
+    let count = std::env::var("UNWEDGE_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(120);
+    (0..count).collect()
+}
+
+const UNDEFINED: &str = "undefined, or does not end";
+
+fn require(verdicts: &[(u64, Verdict)]) {
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    for (_, verdict) in verdicts {
+        if let Verdict::NotCompared(reason) = verdict {
+            *reasons.entry(reason).or_default() += 1;
+        }
+    }
+    println!("not compared: {reasons:?}");
+    let wrong: Vec<_> =
+        verdicts.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Wrong(_))).collect();
+    let agree = verdicts.iter().filter(|(_, verdict)| *verdict == Verdict::Agrees).count();
+    println!("{agree} of {} agree", verdicts.len());
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(agree * 3 > verdicts.len() * 2, "{agree} agree");
+}
+
+fn with_epilog(shader: &Shader, options: &Options, seed: u64) -> Result<Verdict, String> {
+    let text = |(step, what): (&str, String)| format!("{} {step}: {what}", options.gpu.name());
+    let lanes = if options.gpu.wave64() { 64 } else { 32 };
+    let parts = match (build(shader, options), build_with_epilog(shader, options)) {
+        (Err(("compile", whole)), Err(("compile", parts))) if whole == parts => return Ok(Verdict::NotCompared(whole)),
+        (whole, parts) => whole.and(parts).map_err(text)?,
+    };
+    let Some(expected) = expect(shader, lanes, seed) else {
+        return Ok(Verdict::NotCompared(UNDEFINED.to_owned()));
+    };
+    judge(&expected, &parts, options, seed).map_err(text)?;
+    // Other formats are compared with the code of the whole shader.
+    let mut rng = Rng::new(seed);
+    let mut options = options.clone();
+    for format in &mut options.graphics.targets {
+        *format = TargetFormat::NAMES[rng.below(TargetFormat::NAMES.len())].0;
+    }
+    let whole = build(shader, &options).map_err(text)?;
+    let parts = build_with_epilog(shader, &options).map_err(text)?;
+    let [whole, parts] =
+        [whole, parts].map(|compiled| pixel_exports(&expected, &compiled, &options, seed).map_err(text));
+    let (whole, parts) = (whole?, parts?);
+    if whole != parts {
+        return Err(format!("{}: {parts:x?}, not {whole:x?}", options.gpu.name()));
+    }
+    Ok(Verdict::Agrees)
+}
+
+#[test]
+fn epilogs_export_what_whole_shaders_export() {
+    let verdicts = in_parallel(&seeds(), |seed| {
+        let shader = random(Stage::Fragment, *seed);
+        let verdict = with_epilog(&shader, &options(*seed), *seed);
+        (*seed, verdict.unwrap_or_else(Verdict::Wrong))
+    });
+    require(&verdicts);
+}
+
+/// A prolog gives a shader other coordinates; an epilog exports its colours.
+#[test]
+fn prologs_of_pixel_shaders_change_inputs() {
+    let verdicts = in_parallel(&seeds(), |seed| {
+        let shader = random(Stage::Fragment, *seed);
+        let options = options(*seed);
+        let state = PixelProlog { per_sample: seed % 3 == 0, centroid_at_center: seed % 4 < 2 };
+        let text = |(step, what): (&str, String)| format!("{} {state:?} {step}: {what}", options.gpu.name());
+        let verdict = || {
+            let lanes = if options.gpu.wave64() { 64 } else { 32 };
+            let parts = match build_with_pixel_prolog(&shader, &options, state) {
+                Err(("compile", what)) => return Ok(Verdict::NotCompared(what)),
+                parts => parts.map_err(text)?,
+            };
+            let Some(expected) = expect_prolog(&shader, lanes, *seed, state, seed % 2 == 0) else {
+                return Ok(Verdict::NotCompared(UNDEFINED.to_owned()));
+            };
+            judge(&expected, &parts, &options, *seed).map_err(text)?;
+            Ok(Verdict::Agrees)
+        };
+        (*seed, verdict().unwrap_or_else(Verdict::Wrong))
+    });
+    require(&verdicts);
+}
+
+/// Formats of attributes, with the bytes that Vulkan has elements of at least aligned to.
+const FORMATS: [(&str, u32); 22] = [
+    ("8_UNORM", 1),
+    ("8_SINT", 1),
+    ("8_8_SNORM", 1),
+    ("8_8_8_UNORM", 1),
+    ("8_8_8_SINT", 1),
+    ("8_8_8_8_UNORM", 1),
+    ("8_8_8_8_SSCALED", 1),
+    ("8_8_8_8_UINT", 1),
+    ("16_FLOAT", 2),
+    ("16_16_SNORM", 2),
+    ("16_16_16_FLOAT", 2),
+    ("16_16_16_UINT", 2),
+    ("16_16_16_16_UNORM", 2),
+    ("16_16_16_16_FLOAT", 2),
+    ("16_16_16_16_SINT", 2),
+    ("32_FLOAT", 4),
+    ("32_32_UINT", 4),
+    ("32_32_32_FLOAT", 4),
+    ("32_32_32_32_SINT", 4),
+    ("10_11_11_FLOAT", 4),
+    ("2_10_10_10_UNORM", 4),
+    ("2_10_10_10_UINT", 4),
+];
+
+fn random_input(rng: &mut Rng, location: u32) -> VertexInput {
+    let (name, unit) = FORMATS[rng.below(FORMATS.len())];
+    let format = TexelFormat::of_name(name).expect("a format");
+    let room = (16 - u32::from(format.bytes())) / unit;
+    VertexInput {
+        binding: location,
+        offset: rng.below(room as usize + 1) as u32 * unit,
+        format,
+        swapped: rng.below(4) == 0,
+        alignment: if rng.below(2) == 0 { unit } else { 4 },
+        instanced: rng.below(4) == 0,
+    }
+}
+
+/// Attributes of random formats, loaded by the shader itself or by its prolog.
+#[test]
+fn attributes_have_the_formats_of_the_pipeline() {
+    let verdicts = in_parallel(&seeds(), |seed| {
+        let shader = random(Stage::Vertex, *seed);
+        let mut rng = Rng::new(*seed);
+        let mut options = options(*seed);
+        options.graphics.legacy = seed / 18 % 2 == 0;
+        let formats: BTreeMap<u32, VertexInput> =
+            (0..32).map(|location| (location, random_input(&mut rng, location))).collect();
+        options.graphics.vertex_inputs.clone_from(&formats);
+        let text = |(step, what): (&str, String)| format!("{} {step}: {what}", options.gpu.name());
+        let verdict = || {
+            let (whole, parts) = match (build(&shader, &options), build_with_prolog(&shader, &options)) {
+                (Err(("compile", whole)), Err(("compile", parts))) if whole == parts => {
+                    return Ok(Verdict::NotCompared(whole));
+                }
+                (whole, parts) => (whole.map_err(text)?, parts.map_err(text)?),
+            };
+            let lanes = if options.gpu.wave64() { 64 } else { 32 };
+            let Some(expected) = expect_formats(&shader, lanes, *seed, &formats) else {
+                return Ok(Verdict::NotCompared(UNDEFINED.to_owned()));
+            };
+            judge(&expected, &whole, &options, *seed).map_err(text)?;
+            judge(&expected, &parts, &options, *seed)
+                .map_err(|(step, what)| text((step, format!("with a prolog: {what}"))))?;
+            Ok(Verdict::Agrees)
+        };
+        (*seed, verdict().unwrap_or_else(Verdict::Wrong))
+    });
+    require(&verdicts);
+}
+
+/// The hardware of some GPUs of gfx8 ignores signs of components of two bits, which is not corrected.
+#[test]
+fn signs_of_two_bits_are_refused_where_the_gpu_does_not_have_them() {
+    let shader = (0..).map(|seed| random(Stage::Vertex, seed)).find(|shader| {
+        build(shader, &options(0)).is_ok_and(|made| made.args.find(Argument::VertexBuffers).is_some())
+    });
+    let shader = shader.expect("a vertex shader");
+    for (name, compiled) in [("gfx803", false), ("gfx810", true), ("gfx900", true)] {
+        let mut options = Options::new(Gpu::new(name).expect("a GPU"));
+        let format = TexelFormat::of_name("2_10_10_10_SNORM").expect("a format");
+        for location in 0..32 {
+            let input = VertexInput { format, ..VertexInput::floats(location) };
+            options.graphics.vertex_inputs.insert(location, input);
+        }
+        assert_eq!(build(&shader, &options).is_ok(), compiled, "{name}");
+    }
+}

@@ -1,0 +1,252 @@
+//! Pipelines: several shaders linked, compiled for every generation, each program run on the emulator and compared with the interpreter of the shader IR.
+//!
+//! Shaders read a part of what the one before stores, so the rest is dropped. `UNWEDGE_SEEDS=N` makes so many pipelines.
+
+mod rig;
+
+use rig::group::judge::judge_group;
+use rig::group::{GroupPrograms, expect_group, pass_patches, pass_triangles};
+use rig::pipeline::{expect, judge, stored_by};
+use rig::recorded::in_parallel;
+use std::collections::BTreeSet;
+use unwedge_aco::pipeline::{PipelineError, attribute_links, compile_pipeline};
+use unwedge_aco::stages::{HardwareStage, PipelineShape};
+use unwedge_aco::{Compiled, Options, compile};
+use unwedge_isa::amdgcn::{Gfx, Gpu};
+use unwedge_shader::ir::{
+    Builder, FIRST_LOCATION_SLOT, Op, Payload, Shader, SlotAccess, SlotDir, Stage, SystemValue, Type,
+};
+use unwedge_shader::passes::lower_io;
+use unwedge_testkit::mutate::Rng;
+use unwedge_testkit::shaders::random_stage;
+
+/// Vertices of a patch, before and after its control shader.
+const PATCH_VERTICES: u32 = 3;
+
+const INPUT: SlotAccess = SlotAccess {
+    dir: SlotDir::Input,
+    vertex: false,
+    patch: false,
+    component: 0,
+    slot: 0,
+    count: 1,
+    index: 0,
+};
+
+/// A shader that reads some of what another one stores, and stores it.
+fn reads_some(stage: Stage, before: &Shader, rng: &mut Rng) -> Shader {
+    let mut before = before.clone();
+    lower_io(&mut before);
+    let mut shader = Shader::default();
+    shader.info.stage = stage;
+    shader.info.name = "main".to_owned();
+    shader.info.float_modes = before.info.float_modes;
+    shader.add_function();
+    let func = shader.entry_mut();
+    let body = func.body();
+    let mut b = Builder::at_end(func, body);
+    let offset = b.u32(0);
+    let mut seen = BTreeSet::new();
+    let mut stored = 0;
+    for (key, component, _) in stored_by(&before) {
+        let (slot, component) = (key.slot as u16, component as u8);
+        let readable = stage != Stage::Fragment || slot >= FIRST_LOCATION_SLOT;
+        if !readable || key.index > 0 || rng.below(3) > 0 || !seen.insert((slot, component, key.patch)) {
+            continue;
+        }
+        let vertex = stage == Stage::TessEval && !key.patch;
+        let access = SlotAccess { slot, component, patch: key.patch, vertex, ..INPUT };
+        let value = if vertex {
+            let vertex = b.u32(rng.below(PATCH_VERTICES as usize) as u32);
+            b.value(Op::LoadSlot, Payload::Slot(access), &[vertex, offset], Type::B32)
+        } else {
+            b.value(Op::LoadSlot, Payload::Slot(access), &[offset], Type::B32)
+        };
+        let output = SlotAccess {
+            dir: SlotDir::Output,
+            slot: FIRST_LOCATION_SLOT + stored / 4,
+            component: (stored % 4) as u8,
+            ..INPUT
+        };
+        b.inst(Op::StoreSlot, Payload::Slot(output), &[value, offset], &[]);
+        stored += 1;
+        if stored == 32 {
+            break;
+        }
+    }
+    b.return_(&[]);
+    shader
+}
+
+/// A random vertex shader that is compiled by itself: some have too many distances to planes.
+fn vertex(rng: &mut Rng) -> Shader {
+    let options = Options::new(Gpu::new("gfx900").expect("a GPU"));
+    loop {
+        let shader = random_stage(rng);
+        if shader.info.stage == Stage::Vertex && compile(&mut shader.clone(), &options).is_ok() {
+            return shader;
+        }
+    }
+}
+
+/// The shaders of a pipeline.
+fn shaders(shape: PipelineShape, rng: &mut Rng) -> Vec<Shader> {
+    let mut all = vec![vertex(rng)];
+    if matches!(shape, PipelineShape::Tess | PipelineShape::Both) {
+        all.push(pass_patches(&all[0], PATCH_VERTICES));
+        all.push(reads_some(Stage::TessEval, &all[1], rng));
+    }
+    if matches!(shape, PipelineShape::Geometry | PipelineShape::Both) {
+        all.push(pass_triangles(all.last().expect("a vertex shader")));
+    }
+    all.push(reads_some(Stage::Fragment, all.last().expect("a vertex shader"), rng));
+    for shader in &mut all {
+        shader.info.float_modes[1].flush = Some(false);
+    }
+    all
+}
+
+fn slots(shader: &Shader) -> BTreeSet<u16> {
+    let func = shader.entry();
+    func.walk()
+        .filter_map(|inst| match func.payload(inst) {
+            Payload::Slot(access) if access.dir == SlotDir::Input => Some(access.slot),
+            _ => None,
+        })
+        .collect()
+}
+
+/// Compares each program of a pipeline with the shaders in it. Returns how many were compared.
+fn compare(shaders: &[Shader], programs: Vec<Compiled>, options: &Options, seed: u64) -> Result<usize, String> {
+    let lanes = if options.gpu.wave64() { 64 } else { 32 };
+    let of = |stage| shaders.iter().find(|shader| shader.info.stage == stage);
+    let text = |(step, what): (&str, String)| format!("{step}: {what}");
+    let links = attribute_links(&programs.iter().collect::<Vec<_>>());
+    let fragment = of(Stage::Fragment).expect("a fragment shader");
+    let read: Vec<u16> = slots(fragment).into_iter().collect();
+    let linked: Vec<u16> = links.iter().map(|(slot, _)| *slot).collect();
+    if linked != read || links.iter().any(|(_, parameter)| parameter.is_none()) {
+        return Err(format!("{links:?}: not a parameter for each of {read:?}"));
+    }
+    let mut compared = 0;
+    let mut programs = programs.into_iter().peekable();
+    while let Some(program) = programs.next() {
+        let interface = &program.args.interface;
+        let stored: Vec<u16> = interface.parameters.clone();
+        if !stored.is_empty() && stored != read {
+            return Err(format!("{stored:?} are parameters, not {read:?}"));
+        }
+        let pair = |first, second| of(first).zip(of(second));
+        let group = match interface.hardware {
+            Some(HardwareStage::Ls | HardwareStage::LsHs) => pair(Stage::Vertex, Stage::TessControl),
+            Some(HardwareStage::Es | HardwareStage::EsGs) => {
+                pair(Stage::TessEval, Stage::Geometry).or(pair(Stage::Vertex, Stage::Geometry))
+            }
+            Some(HardwareStage::Ngg) if of(Stage::Geometry).is_some() => {
+                pair(Stage::TessEval, Stage::Geometry).or(pair(Stage::Vertex, Stage::Geometry))
+            }
+            _ => None,
+        };
+        if let Some((first, second)) = group {
+            let mut own = vec![program];
+            if options.gpu.generation() <= Gfx::Gfx8 {
+                own.extend(programs.next());
+            }
+            let copy = programs.next_if(|next| {
+                second.info.stage == Stage::Geometry && next.args.interface.hardware == Some(HardwareStage::Vs)
+            });
+            if let Some(expected) = expect_group(first, second, lanes, seed) {
+                judge_group(&expected, &GroupPrograms::of(own, copy), options, seed).map_err(text)?;
+                compared += 1;
+            }
+            continue;
+        }
+        let alone = match interface.hardware {
+            Some(HardwareStage::Ps) => Some(fragment),
+            _ => of(Stage::TessEval).or(of(Stage::Vertex)),
+        };
+        if let Some(expected) = alone.and_then(|shader| expect(shader, lanes, seed)) {
+            judge(&expected, &program, options, seed).map_err(text)?;
+            compared += 1;
+        }
+    }
+    Ok(compared)
+}
+
+#[test]
+fn linked_programs_do_what_the_interpreter_does() {
+    let seeds = std::env::var("UNWEDGE_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(4u64);
+    let mut targets = Vec::new();
+    for name in rig::GPUS {
+        for wave64 in [true, false] {
+            let gpu = Gpu::new(name).expect("a GPU").with_wave64(wave64);
+            if gpu.wave64() == wave64 {
+                targets.push((gpu, false));
+                if matches!(gpu.generation(), Gfx::Gfx10 | Gfx::Gfx10_3) {
+                    targets.push((gpu, true));
+                }
+            }
+        }
+    }
+    let mut jobs = Vec::new();
+    for seed in 0..seeds {
+        for &shape in PipelineShape::ALL {
+            jobs.extend(targets.iter().map(|target| (seed, shape, *target)));
+        }
+    }
+    let results = in_parallel(&jobs, |(seed, shape, (gpu, legacy))| {
+        let shaders = shaders(*shape, &mut Rng::new(*seed));
+        let mut options = Options::new(*gpu);
+        options.graphics.legacy = *legacy;
+        let made = compile_pipeline(shaders.iter().rev().cloned().collect(), &options);
+        let made = made.map_err(|error| error.to_string());
+        let result = made.and_then(|programs| compare(&shaders, programs, &options, *seed));
+        result.map_err(|error| format!("{} {shape} legacy {legacy} seed {seed}: {error}", gpu.name()))
+    });
+    let wrong: Vec<&String> = results.iter().filter_map(|result| result.as_ref().err()).collect();
+    let compared: usize = results.iter().flatten().sum();
+    println!("{} pipelines, {compared} programs compared, {} wrong", jobs.len(), wrong.len());
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(compared > jobs.len(), "{compared}");
+}
+
+#[test]
+fn shaders_that_make_no_pipeline_are_refused() {
+    let options = Options::new(Gpu::new("gfx1030").expect("a GPU"));
+    let all = shaders(PipelineShape::Both, &mut Rng::new(1));
+    let refused = |stages: &[usize]| {
+        let own = stages.iter().map(|at| all[*at].clone()).collect();
+        compile_pipeline(own, &options).expect_err("not a pipeline")
+    };
+    assert_eq!(refused(&[0, 0]), PipelineError::Twice(Stage::Vertex));
+    assert_eq!(refused(&[4]), PipelineError::Missing(Stage::Vertex));
+    assert_eq!(refused(&[0, 1, 4]), PipelineError::Missing(Stage::TessEval));
+    assert_eq!(refused(&[0, 2]), PipelineError::Missing(Stage::TessControl));
+    let mut compute = all[0].clone();
+    compute.info.stage = Stage::Compute;
+    let error = compile_pipeline(vec![compute], &options).expect_err("not a pipeline");
+    assert_eq!(error, PipelineError::NotGraphics(Stage::Compute));
+    let slot = SystemValue::PrimitiveId.fragment_slot().expect("a slot");
+    let mut fragment = all[4].clone();
+    let func = fragment.entry_mut();
+    let last = func.last(func.body()).expect("a return");
+    let mut b = Builder::before(func, last);
+    let offset = b.u32(0);
+    let value = b.value(Op::LoadSlot, Payload::Slot(SlotAccess { slot, ..INPUT }), &[offset], Type::B32);
+    let output = SlotAccess { dir: SlotDir::Output, slot: FIRST_LOCATION_SLOT, ..INPUT };
+    b.inst(Op::StoreSlot, Payload::Slot(output), &[value, offset], &[]);
+    let error = compile_pipeline(vec![all[0].clone(), fragment], &options).expect_err("not linked");
+    assert_eq!(error, PipelineError::PrimitiveId);
+}
+
+/// Without a fragment shader there are no parameters.
+#[test]
+fn pipelines_without_a_fragment_shader_export_positions_only() {
+    for name in rig::GPUS {
+        let options = Options::new(Gpu::new(name).expect("a GPU"));
+        let programs = compile_pipeline(vec![vertex(&mut Rng::new(3))], &options).expect("compiled");
+        assert_eq!(programs.len(), 1, "{name}");
+        assert!(programs[0].args.interface.parameters.is_empty(), "{name}");
+        assert!(attribute_links(&programs.iter().collect::<Vec<_>>()).is_empty(), "{name}");
+    }
+}
