@@ -10,6 +10,7 @@ mod registers;
 
 use crate::compile::CompileError;
 use crate::ir::PhysReg;
+pub(crate) use geometry::vertex_reads;
 pub use graphics::{Interface, PixelInput};
 use unwedge_base::entity::SecondaryMap;
 use unwedge_isa::amdgcn::{Gfx, Gpu, Reg};
@@ -56,6 +57,10 @@ pub enum Argument {
     AttributeRing,
     /// The vertices of the primitive, as they are exported.
     Connectivity,
+    /// Of a primitive shader that culls: what it culls, a word of [`CullState`](crate::culling::CullState).
+    CullState,
+    /// Of a primitive shader that culls: the scale of the viewport along x and y, then its translation, as floats.
+    ViewportTransform(u8),
     /// The vertex.
     VertexId,
     /// The instance.
@@ -87,11 +92,11 @@ pub enum Argument {
     /// The number of a wave of geometry shaders, for messages, up to gfx8.
     GsWaveId,
     /// Where vertices of the primitive of a geometry shader are: up to gfx8 one in each register, in dwords of the ring; then two of 16 bits, in dwords of LDS; on
-    /// gfx12 three of 8 bits, 9 bits apart, in vertices.
+    /// gfx12 three of 8 bits, 9 bits apart, in vertices, with an edge flag after each. Of a primitive shader that culls they are in vertices.
     VertexOffset(u8),
     /// The primitive of a geometry shader.
     GeometryPrimitive,
-    /// The invocation of a geometry shader.
+    /// The invocation of a geometry shader. Of a primitive shader that culls, up to gfx11: from bit 8 on the edge flags of the primitive.
     GeometryInvocation,
     /// Where emitted vertices are in LDS in bytes (16 bits), and after them 64 bytes and a dword a vertex for counting them (16 bits).
     EmittedLds,

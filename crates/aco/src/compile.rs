@@ -9,7 +9,7 @@ use crate::ir::shape::Variants;
 use crate::opt;
 use crate::passes::Passes;
 use crate::valid::PhaseChecks;
-use crate::{exec, helpers, lower, mask_phis, schedule, select};
+use crate::{culling, exec, helpers, lower, mask_phis, schedule, select};
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_shader::ir::{FloatMode, Modes, Op, Round, Shader, ShaderInfo, Stage, SystemValue, Type};
 
@@ -237,6 +237,10 @@ pub fn front(
     let float_mode = float_mode(&shader.info.float_modes)?;
     lower::lower(shader, options);
     let args = Args::of(&[shader], options)?;
+    if args.interface.culls {
+        let [position, rest] = culling::split(shader);
+        return front_lowered(&[&position, &rest], args, float_mode, options, watch);
+    }
     front_lowered(&[shader], args, float_mode, options, watch)
 }
 

@@ -13,6 +13,7 @@ pub mod clauses;
 mod compares;
 mod compile;
 pub mod cost;
+pub mod culling;
 pub mod delay;
 mod dominators;
 pub mod dual;

@@ -6,7 +6,8 @@
 use super::graphics::Reads;
 use super::{ArgLocation, Args, Argument, Interface, Uses};
 use crate::compile::{CompileError, Options};
-use crate::graphics::MemorySlots;
+use crate::culling::may_cull;
+use crate::graphics::{GraphicsOptions, MemorySlots};
 use crate::ir::PhysReg;
 use crate::stages::HardwareStage;
 use std::collections::BTreeSet;
@@ -57,13 +58,21 @@ impl Args {
         if hardware == HardwareStage::Ngg && has(Stage::Geometry) {
             args.add(Argument::EmittedLds, &mut next, 1);
         }
+        let culls = match parts {
+            [shader] => hardware == HardwareStage::Ngg && options.graphics.culling && may_cull(shader),
+            _ => false,
+        };
+        if culls {
+            args.add(Argument::CullState, &mut next, 1);
+            (0..4).for_each(|number| args.add(Argument::ViewportTransform(number), &mut next, 1));
+        }
         Args::check_user(next - if hardware.is_merged() { first } else { 0 }, generation)?;
         if !hardware.is_merged() {
             args.own_words(hardware, evaluates, &mut next);
         }
-        let begin = args.second_vectors(hardware, generation, has(Stage::Geometry));
+        let begin = args.second_vectors(hardware, generation, culls || has(Stage::Geometry));
         args.first_vectors(parts[0].info.stage, hardware, generation, begin);
-        args.interface = Interface::between(parts, options, hardware);
+        args.interface = Interface { culls, ..Interface::between(parts, options, hardware) };
         Ok(args)
     }
 
@@ -143,8 +152,8 @@ impl Args {
         }
     }
 
-    /// Vector registers of a tessellation control or geometry shader, or of primitives. Returns the number of the first one after them.
-    fn second_vectors(&mut self, hardware: HardwareStage, generation: Gfx, geometry: bool) -> u8 {
+    /// Vector registers of a tessellation control or geometry shader, or of primitives, whose vertices may be apart from each other. Returns the number of the first one after them.
+    fn second_vectors(&mut self, hardware: HardwareStage, generation: Gfx, apart: bool) -> u8 {
         let gfx12 = generation >= Gfx::Gfx12;
         match hardware {
             HardwareStage::Hs | HardwareStage::LsHs => {
@@ -161,7 +170,7 @@ impl Args {
                 self.vector(Argument::GeometryInvocation, 7, 1);
                 8
             }
-            HardwareStage::EsGs | HardwareStage::Ngg if geometry => {
+            HardwareStage::EsGs | HardwareStage::Ngg if apart => {
                 let offsets: &[u8] = if gfx12 { &[0, 2] } else { &[0, 1, 4] };
                 for (number, register) in (0..).zip(offsets) {
                     self.vector(Argument::VertexOffset(number), *register, 1);
@@ -209,6 +218,27 @@ impl Args {
             _ => {}
         }
     }
+}
+
+/// What a vertex or tessellation evaluation shader reads of what is in vector registers.
+pub(crate) fn vertex_reads(shader: &Shader, options: &GraphicsOptions) -> Vec<Argument> {
+    use SystemValue as V;
+    let reads = Reads::of(shader);
+    let any = |values: &[V]| values.iter().any(|value| reads.has(*value));
+    let located = || reads.inputs.iter().filter_map(|slot| slot.checked_sub(FIRST_LOCATION_SLOT));
+    let instanced =
+        |location: u16| options.vertex_inputs.get(&location.into()).is_some_and(|input| input.instanced);
+    let slots = !reads.inputs.is_empty() || !reads.patch_inputs.is_empty();
+    let wanted: [(Stage, bool, &[Argument]); 5] = [
+        (Stage::Vertex, any(&[V::VertexIndex]) || located().any(|at| !instanced(at)), &[Argument::VertexId]),
+        (Stage::Vertex, any(&[V::InstanceIndex]) || located().any(instanced), &[Argument::InstanceId]),
+        (Stage::TessEval, any(&[V::TessCoord]), &[Argument::TessU, Argument::TessV]),
+        (Stage::TessEval, slots, &[Argument::RelativePatch]),
+        (Stage::TessEval, any(&[V::PrimitiveId]), &[Argument::PatchId]),
+    ];
+    let stage = shader.info.stage;
+    let own = wanted.iter().filter(|(of, read, _)| *of == stage && *read);
+    own.flat_map(|(.., arguments)| arguments.iter().copied()).collect()
 }
 
 /// The outputs of a tessellation control shader that are in LDS: those that it loads and the levels. Slots that one store chooses from are there together.

@@ -118,6 +118,8 @@ pub struct Interface {
     pub hardware: Option<HardwareStage>,
     /// The shader reads registers and exports by itself, so nothing is added to it for its stage.
     pub explicit: bool,
+    /// It is a primitive shader that culls.
+    pub culls: bool,
     /// Of pixel shaders: the slot of each attribute.
     pub attributes: Vec<u16>,
     /// Of the last stage before the rasterizer: the slot of each parameter.

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 pub mod cases;
+pub mod culling;
 pub mod group;
 pub mod pipeline;
 pub mod recorded;

@@ -332,7 +332,7 @@ impl Case {
     }
 
     /// What the interpreter leaves.
-    fn interpret(&self) -> Result<(Vec<InvocationOutput>, BufferContents), String> {
+    pub(super) fn interpret(&self) -> Result<(Vec<InvocationOutput>, BufferContents), String> {
         let mut bindings = Bindings { push: self.push.clone(), ..Bindings::default() };
         let places: Vec<(BindingPoint, usize)> = self
             .buffers
@@ -342,10 +342,14 @@ impl Case {
         let limits = Limits { steps: STEPS, ..Limits::default() };
         let options =
             interp::Options { robust: true, races: false, subgroup_size: self.lanes as u32, limits };
-        let run = run_stage(&self.shader, self.inputs.clone(), &mut bindings, &mut NoImages, &options);
-        let (outputs, report) = run.map_err(|error| error.to_string())?;
-        if let Some(finding) = report.findings.first() {
-            return Err(format!("undefined: {finding:?}"));
+        let mut outputs = Vec::new();
+        for wave in self.inputs.chunks(self.lanes) {
+            let run = run_stage(&self.shader, wave.to_vec(), &mut bindings, &mut NoImages, &options);
+            let (own, report) = run.map_err(|error| error.to_string())?;
+            if let Some(finding) = report.findings.first() {
+                return Err(format!("undefined: {finding:?}"));
+            }
+            outputs.extend(own);
         }
         let buffers = places.into_iter().map(|(point, at)| (point, bindings.memory[at].clone())).collect();
         Ok((outputs, buffers))
