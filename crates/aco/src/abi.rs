@@ -100,6 +100,14 @@ pub enum Argument {
     GeometryInvocation,
     /// Where emitted vertices are in LDS in bytes (16 bits), and after them 64 bytes and a dword a vertex for counting them (16 bits).
     EmittedLds,
+    /// The low word of the address of the descriptors of the buffers that transform feedback writes.
+    CaptureBuffers,
+    /// How many vertices of the wave are captured (7 bits from bit 16 on), and their stream (2 bits from bit 24 on).
+    CaptureConfig,
+    /// Where the first vertex of the wave is captured, counted in vertices.
+    CaptureIndex,
+    /// Where a buffer of transform feedback begins, in dwords.
+    CaptureOffset(u8),
     /// Which quads begin a primitive, and where parameters are in LDS: what `m0` holds for interpolation.
     PrimitiveMask,
     /// What the hardware gives a pixel.

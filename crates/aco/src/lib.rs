@@ -9,6 +9,7 @@
 pub mod abi;
 pub mod allocate;
 pub mod assemble;
+pub mod captures;
 pub mod clauses;
 mod compares;
 mod compile;

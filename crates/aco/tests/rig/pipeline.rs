@@ -2,6 +2,7 @@
 //!
 //! Inputs are such that interpolation is exact: small whole numbers at vertices, coordinates in eighths. Denormals are kept in both.
 
+use super::captures;
 use super::recorded::Problem;
 use std::collections::BTreeMap;
 use unwedge_aco::abi::{Argument, Interface, PixelInput, descriptor_offset};
@@ -42,6 +43,8 @@ pub(super) const RING_TOGETHER: u64 = 32;
 pub(super) const ELEMENTS: u32 = 48;
 /// Vertices that run: not a whole wave.
 const VERTICES: usize = 23;
+/// How many of them transform feedback captures.
+const CAPTURED: usize = 17;
 /// Bytes of a buffer without a size.
 const OPEN_BUFFER: u32 = 1024;
 const PUSH_BYTES: usize = 256;
@@ -406,6 +409,7 @@ impl Case {
         memory.map(high | RINGS, bytes(&rings)).expect("free");
         memory.map(PATCH_MEMORY, patches).expect("free");
         memory.map(RING, vec![0xcd; RING_BYTES]).expect("free");
+        captures::map(&mut memory, options);
         memory
     }
 
@@ -428,7 +432,7 @@ impl Case {
             Argument::MergedWaveInfo => VERTICES as u32 | 7 << 8 | 1 << 28,
             Argument::AttributeRing => RING_PART as u32 | 0x8000,
             Argument::PrimitiveMask => LDS_BASE | 1 << (16 + SECOND_PRIMITIVE - 1),
-            _ => return None,
+            _ => return captures::word(argument, CAPTURED, 0, 0),
         })
     }
 
@@ -668,6 +672,12 @@ pub fn judge(
             return Err(("buffer", format!("{point:?} differs")));
         }
     }
+    captures::compare(
+        &memory,
+        &compiled.args.interface,
+        |_| outputs.iter().take(CAPTURED).map(|output| &output.slots).collect(),
+        &same,
+    )?;
     let compared = match case.shader.info.stage {
         Stage::Fragment => pixels(outputs, &outcome.messages, options, &same),
         _ => vertices(outputs, &outcome.messages, compiled, &memory, &same),

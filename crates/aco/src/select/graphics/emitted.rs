@@ -193,7 +193,7 @@ impl Selector<'_> {
         let own = self.scaled(vertex, slots.vertex_bytes());
         let varying = self.sum(begin, own);
         self.outputs.clear();
-        for (slot, components) in stored_components(self.func) {
+        for (slot, components) in stored_components(self.func, 0) {
             let Some(at) = slots.offset(slot, false) else { continue };
             for component in (0..4).filter(|component| components >> component & 1 != 0) {
                 let word = self.load_local(SlotPlace::at(varying, at + component * 4), 1)[0];

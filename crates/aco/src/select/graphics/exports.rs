@@ -107,7 +107,10 @@ impl Selector<'_> {
                 self.store_vertex_local(&self.interface.passed.clone(), vertex);
             }
             Some(H::Es) => self.store_vertex_ring(&self.interface.outputs.clone()),
-            Some(H::Vs | H::Ngg) => return self.export_vertex(),
+            Some(H::Vs | H::Ngg) => {
+                self.capture_outputs(0)?;
+                return self.export_vertex();
+            }
             _ => {}
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! What only graphics stages have: inputs, interpolation, exports, quads, helpers. See [`crate::abi`] for what registers hold at the start.
 
+mod captures;
 mod culling;
 mod emitted;
 mod exports;
