@@ -10,7 +10,7 @@ mod registers;
 
 use crate::compile::CompileError;
 use crate::ir::PhysReg;
-pub(crate) use geometry::chosen_together;
+pub(crate) use geometry::{chosen_together, vertex_reads};
 pub(crate) use graphics::Reads;
 pub use graphics::{ColourOutput, Interface, PixelInput, PixelProlog};
 use unwedge_base::entity::SecondaryMap;
@@ -58,6 +58,10 @@ pub enum Argument {
     AttributeRing,
     /// The vertices of the primitive, as they are exported.
     Connectivity,
+    /// Of a primitive shader that culls: what it culls, a word of [`CullState`](crate::culling::CullState).
+    CullState,
+    /// Of a primitive shader that culls: the scale of the viewport along x and y, then its translation, as floats.
+    ViewportTransform(u8),
     /// The vertex.
     VertexId,
     /// The instance.
@@ -91,14 +95,22 @@ pub enum Argument {
     /// The number of a wave of geometry shaders, for messages, up to gfx8.
     GsWaveId,
     /// Where vertices of the primitive of a geometry shader are: up to gfx8 one in each register, in dwords of the ring; then two of 16 bits, in dwords of LDS; on
-    /// gfx12 three of 8 bits, 9 bits apart, in vertices.
+    /// gfx12 three of 8 bits, 9 bits apart, in vertices, with an edge flag after each. Of a primitive shader that culls they are in vertices.
     VertexOffset(u8),
     /// The primitive of a geometry shader.
     GeometryPrimitive,
-    /// The invocation of a geometry shader.
+    /// The invocation of a geometry shader. Of a primitive shader that culls, up to gfx11: from bit 8 on the edge flags of the primitive.
     GeometryInvocation,
     /// Where emitted vertices are in LDS in bytes (16 bits), and after them 64 bytes and a dword a vertex for counting them (16 bits).
     EmittedLds,
+    /// The low word of the address of the descriptors of the buffers that transform feedback writes.
+    CaptureBuffers,
+    /// How many vertices of the wave are captured (7 bits from bit 16 on), and their stream (2 bits from bit 24 on).
+    CaptureConfig,
+    /// Where the first vertex of the wave is captured, counted in vertices.
+    CaptureIndex,
+    /// Where a buffer of transform feedback begins, in dwords.
+    CaptureOffset(u8),
     /// Which quads begin a primitive, and where parameters are in LDS: what `m0` holds for interpolation.
     PrimitiveMask,
     /// What the hardware gives a pixel.

@@ -8,8 +8,9 @@ use crate::ir::Program;
 use crate::ir::shape::Variants;
 use crate::opt;
 use crate::passes::Passes;
+use crate::stages::PipelineMode;
 use crate::valid::PhaseChecks;
-use crate::{exec, helpers, lower, mask_phis, schedule, select};
+use crate::{culling, exec, helpers, lower, mask_phis, schedule, select};
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_shader::ir::{FloatMode, Modes, Op, Round, Shader, ShaderInfo, Stage, SystemValue, Type};
 
@@ -152,7 +153,7 @@ pub fn compile_merged(
     finish_masked(masked, options, checks)
 }
 
-/// Compiles the shader that exports what a geometry shader has left in memory, for pipelines without primitive shaders. Only the first stream is exported.
+/// Compiles the shader that exports what a geometry shader has left in memory, for pipelines without primitive shaders. Only the first stream is exported; transform feedback captures others, too.
 ///
 /// # Errors
 ///
@@ -163,7 +164,7 @@ pub fn compile_copy(geometry: &Shader, options: &Options) -> Result<Compiled, Co
     lower::lower(&mut lowered, options);
     let (copy, slots) = lower::geometry::copy_shader(&lowered, options);
     let float_mode = float_mode(&copy.info.float_modes)?;
-    let args = Args::copy(&copy, options, slots)?;
+    let args = Args::copy(&lowered, &copy, options, slots)?;
     let mut checks = PhaseChecks::new(options.passes);
     let mut watch = |phase: &'static str, program: &Program| checks.after(phase, program);
     let masked = front_lowered(&[&copy], args, float_mode, options, &mut watch)?;
@@ -237,6 +238,10 @@ pub fn front(
     let float_mode = float_mode(&shader.info.float_modes)?;
     lower::lower(shader, options);
     let args = Args::of(&[shader], options)?;
+    if args.interface.culls {
+        let [position, rest] = culling::split(shader);
+        return front_lowered(&[&position, &rest], args, float_mode, options, watch);
+    }
     front_lowered(&[shader], args, float_mode, options, watch)
 }
 
@@ -265,7 +270,11 @@ pub fn front_merged(
 /// Refuses what a stage stores that is not built, or for which the hardware has no room.
 pub(crate) fn fits(info: &ShaderInfo, options: &Options) -> Result<(), CompileError> {
     let what = match info.stage {
-        _ if info.modes.any(Modes::CAPTURES) => "transform feedback",
+        _ if info.modes.any(Modes::CAPTURES)
+            && options.graphics.mode(options.gpu.generation()) == PipelineMode::Ngg =>
+        {
+            "transform feedback by primitive shaders, which need counters in order,"
+        }
         Stage::TessControl | Stage::TessEval
             if info.output_vertices.max(options.graphics.patch_vertices) > MAX_PATCH_VERTICES =>
         {

@@ -49,6 +49,8 @@ impl MemorySlots {
 pub struct GraphicsOptions {
     /// gfx10 does without primitive shaders. Later GPUs always have them.
     pub legacy: bool,
+    /// Primitive shaders of vertex and tessellation evaluation shaders cull triangles, where they may. The pipeline draws triangles.
+    pub culling: bool,
     /// Which stages the pipeline has beside vertex and fragment. It always has the stage of the shader.
     pub shape: PipelineShape,
     /// Vertices of a patch: that a tessellation control shader takes, or that a tessellation evaluation shader is given.
@@ -156,6 +158,7 @@ impl Default for GraphicsOptions {
     fn default() -> GraphicsOptions {
         GraphicsOptions {
             legacy: false,
+            culling: false,
             shape: PipelineShape::Plain,
             patch_vertices: PATCH_VERTICES,
             tessellation: Primitive::Triangles,

@@ -9,10 +9,12 @@
 pub mod abi;
 pub mod allocate;
 pub mod assemble;
+pub mod captures;
 pub mod clauses;
 mod compares;
 mod compile;
 pub mod cost;
+pub mod culling;
 pub mod delay;
 mod dominators;
 pub mod dual;

@@ -75,6 +75,9 @@ pub struct AcoCodegen {
     /// Vertex shaders of gfx10 run on the stage VS, not as primitive shaders
     #[arg(long)]
     pub nongg: bool,
+    /// Primitive shaders of vertex and tessellation evaluation shaders cull triangles
+    #[arg(long)]
+    pub nggc: bool,
     /// Use at most so many vector registers; values that do not fit are spilled to scratch memory
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub max_vgprs: Option<u16>,

@@ -5,9 +5,12 @@
 
 use super::graphics::Reads;
 use super::{ArgLocation, Args, Argument, Interface, Uses};
+use crate::captures::Captures;
 use crate::compile::{CompileError, Options};
-use crate::graphics::MemorySlots;
+use crate::culling::may_cull;
+use crate::graphics::{GraphicsOptions, MemorySlots};
 use crate::ir::PhysReg;
+use crate::lower::geometry::{OTHER_STREAMS, stored_components};
 use crate::stages::HardwareStage;
 use std::collections::BTreeSet;
 use unwedge_isa::amdgcn::{Gfx, Reg};
@@ -57,30 +60,65 @@ impl Args {
         if hardware == HardwareStage::Ngg && has(Stage::Geometry) {
             args.add(Argument::EmittedLds, &mut next, 1);
         }
+        let culls = match parts {
+            // Attributes that a prolog has loaded would have to move with their vertices.
+            [shader] if !options.graphics.prolog => {
+                hardware == HardwareStage::Ngg && options.graphics.culling && may_cull(shader)
+            }
+            _ => false,
+        };
+        if culls {
+            args.add(Argument::CullState, &mut next, 1);
+            (0..4).for_each(|number| args.add(Argument::ViewportTransform(number), &mut next, 1));
+        }
+        let last = parts.last().copied();
+        let captures = match last.filter(|_| hardware == HardwareStage::Vs) {
+            Some(shader) => Captures::of(shader)?,
+            None => Captures::default(),
+        };
+        args.capture_buffers(&captures, &mut next);
         Args::check_user(next - if hardware.is_merged() { first } else { 0 }, generation)?;
         if !hardware.is_merged() {
-            args.own_words(hardware, evaluates, &mut next);
+            args.own_words(hardware, evaluates, &captures, &mut next);
         }
-        let begin = args.second_vectors(hardware, generation, has(Stage::Geometry));
+        let begin = args.second_vectors(hardware, generation, culls || has(Stage::Geometry));
         args.first_vectors(parts[0].info.stage, hardware, generation, begin);
         if options.graphics.prolog && parts[0].info.stage == Stage::Vertex {
             args.attribute_vectors(&Reads::of(parts[0]), begin);
         }
-        args.interface = Interface::between(parts, options, hardware);
+        args.interface = Interface { culls, captures, ..Interface::between(parts, options, hardware) };
+        if let Some(shader) = last.filter(|_| matches!(hardware, HardwareStage::Gs | HardwareStage::EsGs)) {
+            args.interface.streams = captured_streams(shader)?;
+        }
         Ok(args)
     }
 
     /// Those of the shader that exports what a geometry shader has left in memory.
-    pub(crate) fn copy(shader: &Shader, options: &Options, slots: MemorySlots) -> Result<Args, CompileError> {
+    pub(crate) fn copy(
+        geometry: &Shader,
+        shader: &Shader,
+        options: &Options,
+        slots: MemorySlots,
+    ) -> Result<Args, CompileError> {
+        let captures = Captures::of(geometry)?;
         let mut args = Args::default();
         let mut next = 0;
         args.add(Argument::RingOffsets, &mut next, 2);
         args.add(Argument::Rings, &mut next, 1);
-        args.own_words(HardwareStage::Vs, false, &mut next);
+        args.capture_buffers(&captures, &mut next);
+        args.own_words(HardwareStage::Vs, false, &captures, &mut next);
         args.vector(Argument::VertexId, 0, 1);
         args.interface = Interface::between(&[shader], options, HardwareStage::Vs);
         args.interface.inputs = slots;
+        args.interface.streams = captured_streams(geometry)?;
+        args.interface.captures = captures;
         Ok(args)
+    }
+
+    fn capture_buffers(&mut self, captures: &Captures, next: &mut usize) {
+        if !captures.words.is_empty() {
+            self.add(Argument::CaptureBuffers, next, 1);
+        }
     }
 
     fn at(&mut self, argument: Argument, number: u16) {
@@ -111,9 +149,29 @@ impl Args {
     }
 
     /// The hardware's words of a stage of its own.
-    fn own_words(&mut self, hardware: HardwareStage, evaluates: bool, next: &mut usize) {
+    fn own_words(
+        &mut self,
+        hardware: HardwareStage,
+        evaluates: bool,
+        captures: &Captures,
+        next: &mut usize,
+    ) {
+        // Evaluation shaders have a register for transform feedback beside the offset of patches, whether they use it or not: the stage VS before it, the stage ES after it.
+        let unused = usize::from(evaluates);
+        if !captures.words.is_empty() {
+            self.add(Argument::CaptureConfig, next, 1);
+            self.add(Argument::CaptureIndex, next, 1);
+        } else if hardware == HardwareStage::Vs {
+            *next += unused;
+        }
+        for (buffer, _) in (0..).zip(&captures.strides).filter(|(_, stride)| **stride > 0) {
+            self.add(Argument::CaptureOffset(buffer), next, 1);
+        }
         if evaluates || hardware == HardwareStage::Hs {
             self.add(Argument::OffchipOffset, next, 1);
+        }
+        if hardware == HardwareStage::Es {
+            *next += unused;
         }
         match hardware {
             HardwareStage::Hs => self.add(Argument::FactorOffset, next, 1),
@@ -146,8 +204,8 @@ impl Args {
         }
     }
 
-    /// Vector registers of a tessellation control or geometry shader, or of primitives. Returns the number of the first one after them.
-    fn second_vectors(&mut self, hardware: HardwareStage, generation: Gfx, geometry: bool) -> u8 {
+    /// Vector registers of a tessellation control or geometry shader, or of primitives, whose vertices may be apart from each other. Returns the number of the first one after them.
+    fn second_vectors(&mut self, hardware: HardwareStage, generation: Gfx, apart: bool) -> u8 {
         let gfx12 = generation >= Gfx::Gfx12;
         match hardware {
             HardwareStage::Hs | HardwareStage::LsHs => {
@@ -164,7 +222,7 @@ impl Args {
                 self.vector(Argument::GeometryInvocation, 7, 1);
                 8
             }
-            HardwareStage::EsGs | HardwareStage::Ngg if geometry => {
+            HardwareStage::EsGs | HardwareStage::Ngg if apart => {
                 let offsets: &[u8] = if gfx12 { &[0, 2] } else { &[0, 1, 4] };
                 for (number, register) in (0..).zip(offsets) {
                     self.vector(Argument::VertexOffset(number), *register, 1);
@@ -229,6 +287,38 @@ impl Args {
             next += 4;
         }
     }
+}
+
+/// What a vertex or tessellation evaluation shader reads of what is in vector registers.
+pub(crate) fn vertex_reads(shader: &Shader, options: &GraphicsOptions) -> Vec<Argument> {
+    use SystemValue as V;
+    let reads = Reads::of(shader);
+    let any = |values: &[V]| values.iter().any(|value| reads.has(*value));
+    let located = || reads.inputs.iter().filter_map(|slot| slot.checked_sub(FIRST_LOCATION_SLOT));
+    let instanced =
+        |location: u16| options.vertex_inputs.get(&location.into()).is_some_and(|input| input.instanced);
+    let slots = !reads.inputs.is_empty() || !reads.patch_inputs.is_empty();
+    let wanted: [(Stage, bool, &[Argument]); 5] = [
+        (Stage::Vertex, any(&[V::VertexIndex]) || located().any(|at| !instanced(at)), &[Argument::VertexId]),
+        (Stage::Vertex, any(&[V::InstanceIndex]) || located().any(instanced), &[Argument::InstanceId]),
+        (Stage::TessEval, any(&[V::TessCoord]), &[Argument::TessU, Argument::TessV]),
+        (Stage::TessEval, slots, &[Argument::RelativePatch]),
+        (Stage::TessEval, any(&[V::PrimitiveId]), &[Argument::PatchId]),
+    ];
+    let stage = shader.info.stage;
+    let own = wanted.iter().filter(|(of, read, _)| *of == stage && *read);
+    own.flat_map(|(.., arguments)| arguments.iter().copied()).collect()
+}
+
+/// The slots of the streams after the first that a lowered geometry shader stores because they are captured.
+fn captured_streams(shader: &Shader) -> Result<[MemorySlots; OTHER_STREAMS], CompileError> {
+    let captures = Captures::of(shader)?;
+    Ok(std::array::from_fn(|at| {
+        let stream = at as u8 + 1;
+        let stored = stored_components(shader.entry(), stream);
+        let vertex = if captures.has_stream(stream) { stored.into_keys().collect() } else { Vec::new() };
+        MemorySlots { vertex, patch: Vec::new() }
+    }))
 }
 
 /// The outputs of a tessellation control shader that are in LDS: those that it loads and the levels. Slots that one store chooses from are there together.

@@ -7,7 +7,9 @@
 //! Parameters are numbered in the order of their slots, and so are the attributes of a pixel shader: the driver links them by `SPI_PS_INPUT_CNTL`.
 
 use super::{ArgLocation, Args, Argument, Push, Uses, lanes_read};
+use crate::captures::Captures;
 use crate::compile::{CompileError, Options};
+use crate::lower::geometry::OTHER_STREAMS;
 use crate::graphics::MemorySlots;
 use crate::ir::PhysReg;
 use crate::stages::{self, HardwareStage, SoftwareStage};
@@ -124,6 +126,8 @@ pub struct Interface {
     pub pixel_prolog: PixelProlog,
     /// The shader reads registers and exports by itself, so nothing is added to it for its stage.
     pub explicit: bool,
+    /// It is a primitive shader that culls.
+    pub culls: bool,
     /// Of pixel shaders: the slot of each attribute.
     pub attributes: Vec<u16>,
     /// Of the last stage before the rasterizer: the slot of each parameter.
@@ -140,6 +144,10 @@ pub struct Interface {
     pub outputs: MemorySlots,
     /// Of a tessellation control shader: outputs that are in LDS, too.
     pub shared: MemorySlots,
+    /// Of a geometry shader, and of the one that exports its vertices: what is in memory of the streams after the first, if they are captured.
+    pub streams: [MemorySlots; OTHER_STREAMS],
+    /// Of the last stage before the rasterizer: what transform feedback captures.
+    pub captures: Captures,
 }
 
 /// What the prolog of a pixel shader changes of what the hardware gives it.

@@ -1,7 +1,9 @@
 //! Geometry shaders: each store to an output says for which of the emitted vertices it is, and a vertex past the declared number is not emitted.
 //!
-//! For primitive shaders, which export primitives themselves, every vertex gets [`VERTEX_FLAGS`], and neither messages nor other streams than the first are left.
+//! Stores to other streams than the first are left if transform feedback captures them. For primitive shaders, which export primitives themselves, every vertex gets [`VERTEX_FLAGS`], and neither messages nor
+//! other streams are left.
 
+use crate::captures::Captures;
 use crate::compile::Options;
 use crate::graphics::MemorySlots;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,6 +23,8 @@ pub(crate) const IS_ODD: u32 = 4;
 
 /// Streams of a geometry shader.
 const STREAMS: usize = 4;
+/// Those after the first.
+pub(crate) const OTHER_STREAMS: usize = STREAMS - 1;
 
 /// The vertices of a primitive of a strip.
 pub(crate) fn primitive_vertices(primitive: Option<Primitive>) -> u32 {
@@ -44,7 +48,7 @@ pub(crate) fn input_vertices(primitive: Option<Primitive>) -> u32 {
 
 /// The shader that loads what a lowered geometry shader has left of a vertex, and stores it as outputs; and the slots, as they are in memory.
 pub(crate) fn copy_shader(geometry: &Shader, options: &Options) -> (Shader, MemorySlots) {
-    let stored = stored_components(geometry.entry());
+    let stored = stored_components(geometry.entry(), 0);
     let own = || MemorySlots { vertex: stored.keys().copied().collect(), patch: Vec::new() };
     let slots = options.graphics.outputs.clone().unwrap_or_else(own);
     let mut shader = Shader::default();
@@ -69,11 +73,14 @@ pub(crate) fn copy_shader(geometry: &Shader, options: &Options) -> (Shader, Memo
     (shader, slots)
 }
 
-/// Components that a geometry shader stores of its first stream, by slot. Flags are not among them.
-pub(crate) fn stored_components(func: &Function) -> BTreeMap<u16, u32> {
+/// Components that a geometry shader stores of a stream, by slot. Flags are not among them.
+pub(crate) fn stored_components(func: &Function, stream: u8) -> BTreeMap<u16, u32> {
     let mut all = BTreeMap::new();
     for inst in func.walk().filter(|inst| func.op(*inst) == Op::StoreSlot) {
         let Payload::Slot(access) = func.payload(inst) else { continue };
+        if access.index != stream {
+            continue;
+        }
         let lanes = func.ty(func.args(inst)[0]).lanes;
         for slot in access.slot..access.slot.saturating_add(access.count) {
             if slot != VERTEX_FLAGS {
@@ -103,6 +110,8 @@ struct Counters {
     most: u32,
     /// Vertices of a primitive, if flags are stored.
     flags: Option<u32>,
+    /// Whether stores to a stream are left.
+    stored: [bool; STREAMS],
 }
 
 fn variable(shader: &mut Shader, name: &str, ty: TypeId) -> Var {
@@ -111,12 +120,16 @@ fn variable(shader: &mut Shader, name: &str, ty: TypeId) -> Var {
 
 /// Counts vertices. `flags`: for a primitive shader.
 pub(super) fn count_vertices(shader: &mut Shader, flags: bool) {
+    // What cannot be captured is an error later on.
+    let captures = Captures::of(shader).unwrap_or_default();
+    let stored = [0, 1, 2, 3].map(|stream| stream == 0 || !flags && captures.has_stream(stream));
     let ty = shader.types.push(TypeNode::Leaf(Type::B32));
     let counters = Counters {
         counts: std::array::from_fn(|_| variable(shader, "vertices", ty)),
         strip: variable(shader, "strip", ty),
         most: shader.info.output_vertices,
         flags: flags.then(|| primitive_vertices(shader.info.output_primitive)),
+        stored,
     };
     let func = shader.entry_mut();
     let counted = |inst: &Inst| matches!(func.op(*inst), Op::StoreSlot | Op::EmitVertex | Op::EndPrimitive);
@@ -162,23 +175,30 @@ impl Counters {
         let mut stores: Vec<Inst> = Vec::new();
         for inst in insts {
             match (func.op(inst), func.payload(inst)) {
-                (Op::StoreSlot, Payload::Slot(access)) if access.index == 0 => stores.push(inst),
+                (Op::StoreSlot, Payload::Slot(access)) if self.stored[usize::from(access.index) % STREAMS] => {
+                    stores.push(inst);
+                }
                 (Op::StoreSlot, _) => func.unlink(inst),
                 (Op::EmitVertex, Payload::Stream(stream)) => {
-                    let mut own = std::mem::take(&mut stores);
-                    if stream > 0 {
-                        // Outputs are undefined after a vertex of any stream.
-                        own.drain(..).for_each(|store| func.unlink(store));
-                    }
-                    self.vertex(func, inst, &own, Some(stream));
+                    // Outputs are undefined after a vertex of any stream.
+                    let (own, others): (Vec<Inst>, Vec<Inst>) =
+                        std::mem::take(&mut stores).into_iter().partition(|store| of_stream(func, *store, stream));
+                    others.into_iter().for_each(|store| func.unlink(store));
+                    self.vertex(func, inst, &own, stream, true);
                 }
                 (Op::EndPrimitive, Payload::Stream(stream)) => self.end_primitive(func, inst, stream),
                 (
                     Op::If | Op::Loop | Op::Block | Op::Break | Op::Continue | Op::Return | Op::Terminate,
                     _,
                 ) if !stores.is_empty() => {
-                    let own = std::mem::take(&mut stores);
-                    self.vertex(func, inst, &own, None);
+                    let all = std::mem::take(&mut stores);
+                    for stream in 0..STREAMS as u8 {
+                        let own: Vec<Inst> =
+                            all.iter().copied().filter(|store| of_stream(func, *store, stream)).collect();
+                        if !own.is_empty() {
+                            self.vertex(func, inst, &own, stream, false);
+                        }
+                    }
                 }
                 _ => {}
             }
@@ -197,9 +217,8 @@ impl Counters {
         func.unlink(inst);
     }
 
-    /// The stores of a vertex before an instruction, which is the one that emits it if there is a stream.
-    fn vertex(&self, func: &mut Function, inst: Inst, stores: &[Inst], emitted: Option<u8>) {
-        let stream = emitted.unwrap_or(0);
+    /// The stores of a vertex before an instruction, which may be the one that emits it.
+    fn vertex(&self, func: &mut Function, inst: Inst, stores: &[Inst], stream: u8, emits: bool) {
         if self.flags.is_some() && stream > 0 {
             func.unlink(inst);
             return;
@@ -219,7 +238,7 @@ impl Counters {
             let access = SlotAccess { vertex: true, ..access };
             func.replace_inst(store, Op::StoreSlot, Payload::Slot(access), &[args[0], count, args[1]]);
         }
-        if emitted.is_some() {
+        if emits {
             match self.flags {
                 Some(vertices) => {
                     self.flags(func, then, count, vertices);
@@ -255,6 +274,11 @@ impl Counters {
         let next = b.alu(Op::IAdd, &[strip, one]);
         b.inst(Op::StoreVar, Payload::Var(self.strip, 1), &[next], &[]);
     }
+}
+
+/// Whether a store is to an output of a stream.
+fn of_stream(func: &Function, store: Inst, stream: u8) -> bool {
+    matches!(func.payload(store), Payload::Slot(access) if access.index == stream)
 }
 
 fn store_flags(b: &mut Builder<'_>, flags: Value, vertex: Value) {

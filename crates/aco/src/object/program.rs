@@ -47,6 +47,9 @@ fn registers(reg: PhysReg, dwords: u8) -> String {
     }
 }
 
+/// Words of the viewport that a primitive shader is given for culling.
+const CULL_VIEWPORT: [&str; 4] = ["scale x", "scale y", "translation x", "translation y"];
+
 /// What an argument is called.
 fn name(argument: Argument) -> String {
     match argument {
@@ -64,6 +67,8 @@ fn name(argument: Argument) -> String {
         Argument::MergedWaveInfo => "merged wave info".to_owned(),
         Argument::AttributeRing => "place in the attribute ring".to_owned(),
         Argument::Connectivity => "vertices of the primitive".to_owned(),
+        Argument::CullState => "what is culled".to_owned(),
+        Argument::ViewportTransform(number) => format!("viewport {}", CULL_VIEWPORT[usize::from(number & 3)]),
         Argument::VertexId => "vertex".to_owned(),
         Argument::InstanceId => "instance".to_owned(),
         Argument::PrimitiveMask => "primitive mask".to_owned(),

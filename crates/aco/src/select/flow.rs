@@ -49,20 +49,34 @@ impl<'a> Selector<'a> {
         self.open(None, ConstructKind::Block, root_divergent, false);
         match self.interface.hardware {
             Some(hardware) if hardware.is_merged() && self.interface.has_parts() => {
+                let culls = self.interface.culls;
                 if hardware == HardwareStage::Ngg {
                     self.start_group(parts.len() > 1)?;
                 }
                 for (number, part) in parts.iter().enumerate() {
-                    if number > 0 {
-                        self.local_barrier();
-                        self.next_part(part)?;
-                    }
-                    let lanes = self.part_lanes();
+                    let (lanes, given) = match number {
+                        0 => (self.part_lanes(), Vec::new()),
+                        _ if culls => {
+                            let culled = self.cull(part)?;
+                            self.next_part(part)?;
+                            culled
+                        }
+                        _ => {
+                            self.local_barrier();
+                            self.next_part(part)?;
+                            (self.part_lanes(), Vec::new())
+                        }
+                    };
                     self.outer = 1;
-                    self.only_lanes(lanes, |selector| selector.region(selector.func.body()))?;
+                    self.only_lanes(lanes, |selector| {
+                        if culls && number > 0 {
+                            selector.take_vertex(&given);
+                        }
+                        selector.region(selector.func.body())
+                    })?;
                     self.outer = 0;
                 }
-                if hardware == HardwareStage::Ngg && parts.len() > 1 {
+                if hardware == HardwareStage::Ngg && parts.len() > 1 && !culls {
                     self.export_emitted()?;
                 }
                 self.fall_out(0);
@@ -71,7 +85,21 @@ impl<'a> Selector<'a> {
                 self.start_pixels();
                 self.region(self.func.body())?;
             }
-            _ => self.region(self.func.body())?,
+            _ => {
+                let streams = (1..).zip(self.interface.streams.clone());
+                let streams = streams.filter(|(_, slots)| !slots.vertex.is_empty());
+                let streams: Vec<u8> = streams.map(|(stream, _)| stream).collect();
+                if streams.is_empty() || self.interface.hardware != Some(HardwareStage::Vs) {
+                    self.region(self.func.body())?;
+                } else {
+                    streams.into_iter().try_for_each(|stream| self.capture_stream(stream))?;
+                    let lanes = self.first_stream();
+                    self.outer = 1;
+                    self.only_lanes(lanes, |selector| selector.region(selector.func.body()))?;
+                    self.outer = 0;
+                    self.fall_out(0);
+                }
+            }
         }
         let Some(frame) = self.frames.pop() else { return Ok(()) };
         if frame.merge.linear.is_empty() {
@@ -348,7 +376,27 @@ impl Selector<'_> {
         lanes: Operand,
         then: impl FnOnce(&mut Self) -> Selected<()>,
     ) -> Selected<()> {
-        let Some(mut before) = self.block else { return Ok(()) };
+        self.parted(lanes, None, |selector| then(selector).map(|()| None)).map(|_| ())
+    }
+
+    /// A value of a vector register that some lanes compute, and that others have a constant for.
+    pub(super) fn lanes_value(
+        &mut self,
+        lanes: Operand,
+        other: Operand,
+        then: impl FnOnce(&mut Self) -> Selected<Operand>,
+    ) -> Selected<Operand> {
+        let value = self.parted(lanes, Some(other), |selector| then(selector).map(Some))?;
+        Ok(value.unwrap_or(Operand::undef(RegClass::V1)))
+    }
+
+    fn parted(
+        &mut self,
+        lanes: Operand,
+        other: Option<Operand>,
+        then: impl FnOnce(&mut Self) -> Selected<Option<Operand>>,
+    ) -> Selected<Option<Operand>> {
+        let Some(mut before) = self.block else { return Ok(None) };
         if self.program.blocks[before].role != Role::Plain {
             let own = self.new_block(Role::Plain, None);
             self.program.link(before, own);
@@ -367,16 +415,20 @@ impl Selector<'_> {
         self.frames[depth].inverts = true;
         self.frames[depth].invert.push(before);
         self.enter(first, true);
-        then(self)?;
+        let value = then(self)?;
         self.fall_out(depth);
         let second = self.invert(depth, construct, before);
         self.enter(second, true);
         self.fall_out(depth);
-        let Some(frame) = self.frames.pop() else { return Ok(()) };
+        let Some(frame) = self.frames.pop() else { return Ok(None) };
         let block = self.arrive(&frame.merge, Role::Merge, Some(construct));
         self.program.constructs[construct].merge = Some(block);
+        self.block = Some(block);
+        let value = value.zip(other).map(|(value, other)| {
+            self.phi(RegClass::V1, false, &[value, other], true)
+        });
         self.enter(block, true);
-        Ok(())
+        Ok(value)
     }
 
     /// The block between the arms of a divergent `if`, and the first one of the second arm.

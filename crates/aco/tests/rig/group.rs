@@ -31,11 +31,23 @@ const GROUP_LANES: usize = 15 * 32;
 /// A slot of a vertex or patch.
 type Slots = BTreeMap<InterfaceSlot, [Option<u32>; 4]>;
 
-/// What a geometry invocation left in the first stream: vertices, and after how many of them a strip ends.
+/// What a geometry invocation left: vertices, and after how many of them of the first stream a strip ends.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 struct Strips {
     vertices: Vec<Slots>,
     cuts: Vec<usize>,
+    /// Vertices of other streams.
+    others: Vec<(u8, Slots)>,
+}
+
+impl Strips {
+    /// The vertices of a stream.
+    fn stream(&self, stream: u8) -> Vec<&Slots> {
+        match stream {
+            0 => self.vertices.iter().collect(),
+            _ => self.others.iter().filter(|(own, _)| *own == stream).map(|(_, slots)| slots).collect(),
+        }
+    }
 }
 
 /// What the interpreter makes of a workgroup.
@@ -389,6 +401,7 @@ fn strips(outputs: Vec<VertexOutput>) -> Strips {
     for output in outputs {
         match output {
             VertexOutput::Vertex { stream: 0, slots, .. } => strips.vertices.push(slots),
+            VertexOutput::Vertex { stream, slots, .. } => strips.others.push((stream, slots)),
             VertexOutput::EndPrimitive { stream: 0 } => strips.cuts.push(strips.vertices.len()),
             _ => {}
         }

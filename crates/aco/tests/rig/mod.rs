@@ -2,7 +2,9 @@
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub mod captures;
 pub mod cases;
+pub mod culling;
 pub mod group;
 pub mod pipeline;
 pub mod recorded;

@@ -2,6 +2,7 @@
 //!
 //! Inputs are such that interpolation is exact: small whole numbers at vertices, coordinates in eighths. Denormals are kept in both.
 
+use super::captures;
 use super::recorded::Problem;
 use std::collections::BTreeMap;
 use unwedge_aco::abi::{Argument, Interface, PixelInput, PixelProlog, descriptor_offset};
@@ -44,6 +45,8 @@ pub(super) const RING_TOGETHER: u64 = 32;
 pub(super) const ELEMENTS: u32 = 48;
 /// Vertices that run: not a whole wave.
 const VERTICES: usize = 23;
+/// How many of them transform feedback captures.
+const CAPTURED: usize = 17;
 /// Bytes of a buffer without a size.
 const OPEN_BUFFER: u32 = 1024;
 const PUSH_BYTES: usize = 256;
@@ -383,7 +386,7 @@ impl Case {
     }
 
     /// What the interpreter leaves.
-    fn interpret(&self) -> Result<(Vec<InvocationOutput>, BufferContents), String> {
+    pub(super) fn interpret(&self) -> Result<(Vec<InvocationOutput>, BufferContents), String> {
         let mut bindings = Bindings { push: self.push.clone(), ..Bindings::default() };
         let places: Vec<(BindingPoint, usize)> = self
             .buffers
@@ -393,10 +396,14 @@ impl Case {
         let limits = Limits { steps: STEPS, ..Limits::default() };
         let options =
             interp::Options { robust: true, races: false, subgroup_size: self.lanes as u32, limits };
-        let run = run_stage(&self.shader, self.inputs.clone(), &mut bindings, &mut NoImages, &options);
-        let (outputs, report) = run.map_err(|error| error.to_string())?;
-        if let Some(finding) = report.findings.first() {
-            return Err(format!("undefined: {finding:?}"));
+        let mut outputs = Vec::new();
+        for wave in self.inputs.chunks(self.lanes) {
+            let run = run_stage(&self.shader, wave.to_vec(), &mut bindings, &mut NoImages, &options);
+            let (own, report) = run.map_err(|error| error.to_string())?;
+            if let Some(finding) = report.findings.first() {
+                return Err(format!("undefined: {finding:?}"));
+            }
+            outputs.extend(own);
         }
         let buffers = places.into_iter().map(|(point, at)| (point, bindings.memory[at].clone())).collect();
         Ok((outputs, buffers))
@@ -453,6 +460,7 @@ impl Case {
         memory.map(high | RINGS, bytes(&rings)).expect("free");
         memory.map(PATCH_MEMORY, patches).expect("free");
         memory.map(RING, vec![0xcd; RING_BYTES]).expect("free");
+        captures::map(&mut memory, options);
         memory
     }
 
@@ -477,7 +485,7 @@ impl Case {
             Argument::PrimitiveMask => {
                 LDS_BASE | 1 << (16 + SECOND_PRIMITIVE - 1) | u32::from(self.covered) << 31
             }
-            _ => return None,
+            _ => return captures::word(argument, CAPTURED, 0, 0),
         })
     }
 
@@ -840,6 +848,12 @@ pub fn judge(
             return Err(("buffer", format!("{point:?} differs")));
         }
     }
+    captures::compare(
+        &memory,
+        &compiled.args.interface,
+        |_| outputs.iter().take(CAPTURED).map(|output| &output.slots).collect(),
+        &same,
+    )?;
     let compared = match case.shader.info.stage {
         Stage::Fragment => pixels(outputs, &outcome.messages, options, &same),
         _ => vertices(outputs, &outcome.messages, compiled, &memory, &same),

@@ -22,11 +22,11 @@ use unwedge_isa::amdgcn::model::Gfx;
 const VERTICES: (u32, u32) = (0, 16);
 const COUNTS: (u32, u32) = (16, 16);
 /// Bytes of the counts of vertices: a dword for each wave, and one for their sum.
-const COUNT_BYTES: u32 = 64;
+pub(super) const COUNT_BYTES: u32 = 64;
 /// How many waves a workgroup has.
 const WAVES: (u32, u32) = (28, 4);
 /// The null primitive.
-const NO_PRIMITIVE: u32 = 0x8000_0000;
+pub(super) const NO_PRIMITIVE: u32 = 0x8000_0000;
 
 impl Selector<'_> {
     /// Where the vertices of the invocation are in LDS.
@@ -51,8 +51,11 @@ impl Selector<'_> {
     }
 
     fn count_place(&mut self, number: Operand) -> SlotPlace {
-        let begin = self.field(Argument::EmittedLds, COUNTS);
         let own = self.scaled(number, 4);
+        if self.interface.culls {
+            return SlotPlace::at(own, super::culling::COUNTS);
+        }
+        let begin = self.field(Argument::EmittedLds, COUNTS);
         SlotPlace::at(self.sum(begin, own), 0)
     }
 
@@ -78,16 +81,16 @@ impl Selector<'_> {
         let flags = self.emitted_flags(read);
         let flags = self.choose(exists, flags, Operand::c32(0));
         let emitted = self.has_flag(flags, EMITTED);
-        self.add_count(emitted)?;
-        self.local_barrier();
-        let waves = self.field(Argument::MergedWaveInfo, WAVES);
-        let total = self.count_place(waves);
-        let total = self.load_local(total, 1);
-        let total = self.in_scalar(total[0]);
-        self.number_emitted(emitted, thread)?;
+        let total = self.count_over_waves(emitted)?;
+        let number = self.number_in_group(emitted);
+        self.only_lanes(emitted, |selector| {
+            let place = selector.numbered_place(number);
+            selector.store_local(place, &[Some(thread)]);
+            Ok(())
+        })?;
         self.local_barrier();
         let first = self.is_first_wave();
-        self.ask_for_emitted(first, total)?;
+        self.ask_for(first, total, total)?;
         let exports = self.valu_compare(Opcode::v_cmp_gt_u32, &[total, thread]);
         self.only_lanes(exports, |selector| selector.export_numbered(thread))
     }
@@ -96,6 +99,16 @@ impl Selector<'_> {
     fn has_flag(&mut self, flags: Operand, flag: u32) -> Operand {
         let flag = self.valu(Opcode::v_and_b32, RegClass::V1, &[Operand::c32(flag), flags]);
         self.valu_compare(Opcode::v_cmp_lg_u32, &[Operand::c32(0), flag])
+    }
+
+    /// Counts lanes over the waves of the workgroup. Returns their sum.
+    pub(super) fn count_over_waves(&mut self, lanes: Operand) -> Selected<Operand> {
+        self.add_count(lanes)?;
+        self.local_barrier();
+        let waves = self.field(Argument::MergedWaveInfo, WAVES);
+        let total = self.count_place(waves);
+        let total = self.load_local(total, 1);
+        Ok(self.in_scalar(total[0]))
     }
 
     /// Adds the number of lanes to the numbers of the waves after this one, and to the sum.
@@ -113,44 +126,45 @@ impl Selector<'_> {
             let number = selector.vector_add(next, lane);
             let place = selector.count_place(number);
             let count = selector.in_vgpr(count);
-            selector.local(Opcode::ds_add_u32, place.varying, count, 0);
+            let address = selector.in_vgpr(place.varying);
+            selector.local(Opcode::ds_add_u32, address, count, place.constant);
             Ok(())
         })
     }
 
-    /// Gives the vertices of the wave their numbers.
-    fn number_emitted(&mut self, emitted: Operand, thread: Operand) -> Selected<()> {
+    /// The numbers of lanes in the workgroup, among those that were counted.
+    pub(super) fn number_in_group(&mut self, lanes: Operand) -> Operand {
         let wave = self.field(Argument::MergedWaveInfo, MergedWaveInfo::WAVE);
         let place = self.count_place(wave);
         let before = self.load_local(place, 1)[0];
-        let words = self.split(emitted, 1);
-        let mut number = self.valu(Opcode::v_mbcnt_lo_u32_b32, RegClass::V1, &[words[0], before]);
-        if let Some(high) = words.get(1) {
-            number = self.valu(Opcode::v_mbcnt_hi_u32_b32, RegClass::V1, &[*high, number]);
+        let words = self.split(lanes, 1);
+        let number = self.valu(Opcode::v_mbcnt_lo_u32_b32, RegClass::V1, &[words[0], before]);
+        match words.get(1) {
+            Some(high) => self.valu(Opcode::v_mbcnt_hi_u32_b32, RegClass::V1, &[*high, number]),
+            None => number,
         }
-        self.only_lanes(emitted, |selector| {
-            let place = selector.numbered_place(number);
-            selector.store_local(place, &[Some(thread)]);
-            Ok(())
-        })
     }
 
-    fn numbered_place(&mut self, number: Operand) -> SlotPlace {
-        SlotPlace { constant: COUNT_BYTES, ..self.count_place(number) }
+    /// Where the vertex with a number is noted.
+    pub(super) fn numbered_place(&mut self, number: Operand) -> SlotPlace {
+        let place = self.count_place(number);
+        SlotPlace::at(place.varying, place.constant + COUNT_BYTES)
     }
 
     /// The first wave allocates space for vertices and primitives.
-    fn ask_for_emitted(&mut self, first: Operand, total: Operand) -> Selected<()> {
+    pub(super) fn ask_for(&mut self, first: Operand, vertices: Operand, primitives: Operand) -> Selected<()> {
         // A workgroup without vertices hangs these GPUs.
         let never_none = self.gfx == Gfx::Gfx10;
         let mut exported = Ok(());
         self.only_if(first, |selector| {
             if !never_none {
-                return selector.allocate(total, total);
+                return selector.allocate(vertices, primitives);
             }
-            let asked = selector.salu(Opcode::s_max_u32, RegClass::S1, &[total, Operand::c32(1)]);
-            selector.allocate(asked, asked);
-            let none = selector.salu_compare(Opcode::s_cmp_eq_u32, &[total, Operand::c32(0)]);
+            let [least, none] = [1, 0].map(Operand::c32);
+            let asked = [vertices, primitives]
+                .map(|count| selector.salu(Opcode::s_max_u32, RegClass::S1, &[count, least]));
+            selector.allocate(asked[0], asked[1]);
+            let none = selector.salu_compare(Opcode::s_cmp_eq_u32, &[vertices, none]);
             selector.only_if(none, |selector| exported = selector.export_nothing());
         });
         exported
@@ -179,7 +193,7 @@ impl Selector<'_> {
         let own = self.scaled(vertex, slots.vertex_bytes());
         let varying = self.sum(begin, own);
         self.outputs.clear();
-        for (slot, components) in stored_components(self.func) {
+        for (slot, components) in stored_components(self.func, 0) {
             let Some(at) = slots.offset(slot, false) else { continue };
             for component in (0..4).filter(|component| components >> component & 1 != 0) {
                 let word = self.load_local(SlotPlace::at(varying, at + component * 4), 1)[0];

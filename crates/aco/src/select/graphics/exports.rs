@@ -108,12 +108,16 @@ impl Selector<'_> {
                 self.store_vertex_local(&slots.clone(), vertex);
             }
             Some(_) if stage == Stage::Geometry => {}
+            Some(H::Ngg) if self.interface.culls && self.passes_on() => self.store_culled_position(),
             Some(H::EsGs | H::Ngg) if self.passes_on() => {
                 let vertex = self.group_vertex();
                 self.store_vertex_local(&self.interface.passed.clone(), vertex);
             }
             Some(H::Es) => self.store_vertex_ring(&self.interface.outputs.clone()),
-            Some(H::Vs | H::Ngg) => return self.export_vertex(),
+            Some(H::Vs | H::Ngg) => {
+                self.capture_outputs(0)?;
+                return self.export_vertex();
+            }
             _ => {}
         }
         Ok(())
@@ -166,7 +170,7 @@ impl Selector<'_> {
         self.outputs.get(&(self.interface.parameters[number], 0)).copied().unwrap_or_default()
     }
 
-    fn position(&self) -> SlotValues {
+    pub(super) fn position(&self) -> SlotValues {
         let stored = self.outputs.get(&(Builtin::Position.slots().start, 0)).copied();
         stored.unwrap_or([0, 0, 0, ONE].map(|bits| Some(Operand::c32(bits))))
     }

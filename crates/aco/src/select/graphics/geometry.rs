@@ -1,11 +1,15 @@
 //! Geometry shaders: inputs from the ring or from LDS, and vertices that are left in a ring (up to gfx10.3) or, by primitive shaders, in LDS. Messages tell the
 //! hardware of each vertex in a ring. The shader that exports them from there reads them in the same order.
 
+use super::captures::STREAM_OF_WAVE;
 use super::slots::{Ring, SlotPlace};
 use super::{Selected, Selector};
 use crate::abi::Argument;
+use crate::captures::CapturedWord;
 use crate::compile::CompileError;
+use crate::graphics::MemorySlots;
 use crate::ir::{NewInst, Operand, PhysReg, RegClass};
+use crate::lower::geometry::OTHER_STREAMS;
 use crate::stages::{HardwareStage, MergedWaveInfo};
 use unwedge_isa::amdgcn::model::Gfx;
 use unwedge_isa::amdgcn::waits::{Counter, fields};
@@ -21,6 +25,8 @@ const STREAM: u32 = 8;
 const ES_LANES: u32 = 64;
 /// Lanes that are together in the ring after them.
 const GS_LANES: u32 = 16;
+/// Lanes of a wave in that ring.
+const WAVE_LANES: u32 = 64;
 /// The invocation in the first word of gfx12.
 const INVOCATION: (u32, u32) = (27, 5);
 /// Bits of the stride in the second word of a descriptor, and where the others are.
@@ -105,7 +111,7 @@ impl Selector<'_> {
     /// Stores an output of a vertex, whose number is the second operand.
     pub(super) fn store_emitted(&mut self, inst: Inst, access: &SlotAccess) -> Selected<()> {
         let values = self.slot_values(inst)?;
-        let slots = self.interface.outputs.clone();
+        let slots = self.stream_slots(access.index).clone();
         let Some(place) = self.slot_place(inst, access, &slots, 2)? else { return Ok(()) };
         let vertex = self.scalar(self.func.args(inst)[1]);
         if self.interface.hardware == Some(HardwareStage::Ngg) {
@@ -118,7 +124,7 @@ impl Selector<'_> {
         }
         // A component has a dword for each vertex.
         let most = self.shader.info.output_vertices;
-        let descriptor = self.emitted_ring()?;
+        let descriptor = self.emitted_ring(access.index)?;
         let base = self.given(Argument::GsToVs);
         let vertex = self.scaled(vertex, 4);
         let varying = self.scaled(place.varying, most);
@@ -130,14 +136,30 @@ impl Selector<'_> {
         Ok(())
     }
 
-    /// The ring after geometry shaders. A lane has the dwords of all its vertices.
-    fn emitted_ring(&mut self) -> Selected<Operand> {
-        let stride = self.interface.outputs.vertex_bytes() * self.shader.info.output_vertices;
+    /// What is in memory of a vertex of a stream.
+    fn stream_slots(&self, stream: u8) -> &MemorySlots {
+        match usize::from(stream).checked_sub(1) {
+            Some(other) => &self.interface.streams[other % OTHER_STREAMS],
+            None => &self.interface.outputs,
+        }
+    }
+
+    /// The part of the ring after geometry shaders that a stream has: the parts of a wave follow each other. A lane has the dwords of all its vertices.
+    fn emitted_ring(&mut self, stream: u8) -> Selected<Operand> {
+        let most = self.shader.info.output_vertices;
+        let bytes = |stream| self.stream_slots(stream).vertex_bytes() * most;
+        let (stride, before) = (bytes(stream), (0..stream).map(bytes).sum::<u32>());
         if stride >> STRIDE_BITS != 0 {
             return Err(CompileError::Interface("a geometry shader with so many outputs"));
         }
         let descriptor = self.ring(Ring::GsVsStore);
         let mut words = self.split(descriptor, 1);
+        if stream > 0 {
+            let before = Operand::c32(before * WAVE_LANES);
+            let [low, carry] = self.salu_scc(Opcode::s_add_u32, RegClass::S1, &[words[0], before]);
+            words[0] = low;
+            words[1] = self.salu(Opcode::s_addc_u32, RegClass::S1, &[words[1], Operand::c32(0), carry]);
+        }
         let stride = Operand::c32(stride << STRIDE);
         words[1] = self.salu(Opcode::s_or_b32, RegClass::S1, &[words[1], stride]);
         Ok(self.create(RegClass::sgpr(4), &words))
@@ -148,15 +170,46 @@ impl Selector<'_> {
         let count = self.slot_words(inst)?;
         let slots = self.interface.inputs.clone();
         let place = self.slot_place(inst, access, &slots, 0)?;
-        let most = self.shader.info.output_vertices;
-        let words = place.map(|place| {
-            let vertex = self.given(Argument::VertexId);
-            let begin = self.valu(Opcode::v_lshlrev_b32, RegClass::V1, &[Operand::c32(2), vertex]);
-            let place = SlotPlace::at(begin, place.constant * most * GS_LANES);
-            self.load_ring(Ring::GsVsLoad, place, Operand::c32(0), count, most * GS_LANES * 4)
-        });
+        let words = place.map(|place| self.load_left(place.constant, count));
         self.define_slot(inst, words, count);
         Ok(())
+    }
+
+    /// Loads components of the vertex of a lane.
+    fn load_left(&mut self, offset: u32, count: u32) -> Vec<Operand> {
+        let most = self.shader.info.output_vertices;
+        let vertex = self.given(Argument::VertexId);
+        let begin = self.valu(Opcode::v_lshlrev_b32, RegClass::V1, &[Operand::c32(2), vertex]);
+        let place = SlotPlace::at(begin, offset * most * GS_LANES);
+        self.load_ring(Ring::GsVsLoad, place, Operand::c32(0), count, most * GS_LANES * 4)
+    }
+
+    /// Captures vertices of a stream after the first, if the wave has such. They are not exported.
+    pub(in crate::select) fn capture_stream(&mut self, stream: u8) -> Selected<()> {
+        let wave = self.field(Argument::CaptureConfig, STREAM_OF_WAVE);
+        let own = self.salu_compare(Opcode::s_cmp_eq_u32, &[wave, Operand::c32(stream.into())]);
+        let mut captured = Ok(());
+        self.only_if(own, |selector| {
+            let slots = selector.stream_slots(stream).clone();
+            let words: Vec<CapturedWord> =
+                selector.interface.captures.words.iter().copied().filter(|word| word.stream == stream).collect();
+            for word in words {
+                let Some(at) = slots.offset(word.slot, false) else { continue };
+                let component = usize::from(word.component & 3);
+                let value = selector.load_left(at + component as u32 * 4, 1).pop();
+                selector.outputs.entry((word.slot, stream)).or_default()[component] = value;
+            }
+            captured = selector.capture_outputs(stream);
+            selector.outputs.clear();
+        });
+        captured
+    }
+
+    /// The lanes of a wave whose vertices are of the first stream.
+    pub(in crate::select) fn first_stream(&mut self) -> Operand {
+        let wave = self.field(Argument::CaptureConfig, STREAM_OF_WAVE);
+        let own = self.salu_compare(Opcode::s_cmp_eq_u32, &[wave, Operand::c32(0)]);
+        self.bit_to_mask(own)
     }
 
     /// Tells the hardware of a vertex, or of the end of a strip.

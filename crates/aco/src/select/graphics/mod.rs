@@ -1,6 +1,8 @@
 //! What only graphics stages have: inputs, interpolation, exports, quads, helpers. See [`crate::abi`] for what registers hold at the start.
 
 mod attributes;
+mod captures;
+mod culling;
 mod emitted;
 mod exports;
 mod geometry;

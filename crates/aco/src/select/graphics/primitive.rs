@@ -1,5 +1,5 @@
 //! Primitive shaders (NGG) without a geometry shader: the first wave of a workgroup asks for room, lanes with a primitive export it, and lanes with a vertex run the
-//! vertex shader. Primitives are exported as they come in: nothing is culled.
+//! vertex shader. Primitives are exported as they come in; [`super::culling`] has those that cull.
 
 use super::exports::Export;
 use super::{Selected, Selector};
@@ -26,7 +26,7 @@ impl Selector<'_> {
     }
 
     /// The lanes below a number.
-    fn first_lanes(&mut self, count: Operand) -> Operand {
+    pub(super) fn first_lanes(&mut self, count: Operand) -> Operand {
         let lane = self.lane();
         self.valu_compare(Opcode::v_cmp_gt_u32, &[count, lane])
     }
@@ -64,7 +64,7 @@ impl Selector<'_> {
 
     /// What a workgroup of primitive shaders begins with.
     pub(in crate::select) fn start_group(&mut self, geometry: bool) -> Selected<()> {
-        if geometry { self.clear_counts() } else { self.start_primitives() }
+        if geometry || self.interface.culls { self.clear_counts() } else { self.start_primitives() }
     }
 
     /// Allocates space, and exports primitives.

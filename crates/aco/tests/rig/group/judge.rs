@@ -4,6 +4,7 @@ use super::run::{
     ES_RING, FACTOR_OFFSET, FACTORS, GS_RING, GS_WAVE, GroupRun, LEFT, LEFT_OFFSET, es_place, run_group, word,
 };
 use super::{GroupExpectation, GroupPrograms, Slots};
+use crate::rig::captures;
 use crate::rig::pipeline::{
     BUFFER_STRIDE, BUFFERS, CODE, RING, RING_ELEMENT, RING_PART, RING_TOGETHER, close, has_undefined,
     stored_by,
@@ -76,12 +77,18 @@ impl GroupExpectation {
         let [first, mut second] = [&self.first.shader, &self.second].map(stored_by);
         second.retain(|(key, ..)| key.index == 0);
         let mut left = self.strips.iter().flat_map(|strips| &strips.vertices);
+        let others = stored_by(&self.second);
+        let other = |stream: u8| {
+            let own: Vec<_> = others.iter().copied().filter(|(key, ..)| key.index == stream).collect();
+            self.strips.iter().flat_map(|strips| strips.stream(stream)).any(|slots| has_undefined(&own, slots))
+        };
         let vertices = self.second.info.output_vertices;
         let mut patches =
             self.patches.iter().flat_map(|slots| (0..vertices).map(move |at| vertex_of(slots, at)));
         self.passed.iter().any(|slots| has_undefined(&first, slots))
             || left.any(|slots| has_undefined(&second, slots))
             || patches.any(|slots| has_undefined(&second, &slots))
+            || (1..4).any(other)
     }
 
     fn patches(&self, memory: &SimMemory, interface: &Interface, options: &Options) -> Result<(), Problem> {
@@ -171,12 +178,16 @@ impl GroupExpectation {
     fn emitted(&self, memory: &SimMemory, of: &GroupRun<'_>) -> Result<(), Problem> {
         let most = self.second.info.output_vertices;
         for (primitive, strips) in self.strips.iter().enumerate() {
-            for (vertex, slots) in (0..).zip(&strips.vertices) {
-                self.compare(&format!("primitive {primitive}, vertex {vertex}"), slots, |key, component| {
-                    let at = of.interface.outputs.offset(key.slot as u16, false)?;
-                    let place = gs_place(of, primitive, vertex, most);
-                    Some(word(memory, GS_RING + u64::from(place + (at + component as u32 * 4) * most * 16)))
-                })?;
+            for stream in 0..4 {
+                for (vertex, slots) in (0..).zip(strips.stream(stream)) {
+                    let what = format!("primitive {primitive}, vertex {vertex} of stream {stream}");
+                    self.compare(&what, slots, |key, component| {
+                        let at = of.stream_slots(stream).offset(key.slot as u16, false);
+                        let at = at.filter(|_| key.index == stream)?;
+                        let place = gs_place(of, primitive, vertex, stream);
+                        Some(word(memory, GS_RING + u64::from(place + (at + component as u32 * 4) * most * 16)))
+                    })?;
+                }
             }
         }
         Ok(())
@@ -184,10 +195,10 @@ impl GroupExpectation {
 }
 
 /// Where the first dword of a vertex is in the ring after geometry shaders.
-fn gs_place(of: &GroupRun<'_>, primitive: usize, vertex: u32, most: u32) -> u32 {
+fn gs_place(of: &GroupRun<'_>, primitive: usize, vertex: u32, stream: u8) -> u32 {
     let (wave, lane) = ((primitive / of.lanes) as u32, (primitive % of.lanes) as u32);
-    let stride = of.interface.outputs.vertex_bytes() * most;
-    of.wave_bytes() * wave + lane / 16 * stride * 16 + vertex * 64 + lane % 16 * 4
+    let before: u32 = (0..stream).map(|stream| of.stream_stride(stream) * 64).sum();
+    of.wave_bytes() * wave + before + lane / 16 * of.stream_stride(stream) * 16 + vertex * 64 + lane % 16 * 4
 }
 
 /// Compares compiled programs with what the interpreter makes of the shaders.
@@ -373,7 +384,7 @@ fn primitives(expected: &GroupExpectation, of: &GroupRun<'_>) -> Vec<u32> {
     words
 }
 
-/// The shader that exports vertices of the ring.
+/// The shader that exports vertices of the ring, and captures those of all streams.
 fn judge_copy(
     expected: &GroupExpectation,
     of: &GroupRun<'_>,
@@ -381,27 +392,53 @@ fn judge_copy(
     seed: u64,
     mut memory: SimMemory,
 ) -> Result<(), Problem> {
-    let most = expected.second.info.output_vertices;
+    let captured = &copy.args.interface.captures;
+    for stream in (0..4).filter(|stream| *stream == 0 || captured.has_stream(*stream)) {
+        copy_stream(expected, of, copy, seed, &mut memory, stream)?;
+    }
+    let masks = expected.masks();
+    let vertices = |stream| expected.strips.iter().flat_map(|strips| strips.stream(stream)).collect();
+    captures::compare(&memory, &copy.args.interface, vertices, &|key, component, found, wanted| {
+        let mask = masks.get(&(key.slot, component)).copied().unwrap_or(u32::MAX);
+        expected.same(Some(found), wanted, mask)
+    })
+}
+
+fn copy_stream(
+    expected: &GroupExpectation,
+    of: &GroupRun<'_>,
+    copy: &Compiled,
+    seed: u64,
+    memory: &mut SimMemory,
+    stream: u8,
+) -> Result<(), Problem> {
     let all: Vec<(u32, &Slots)> = expected
         .strips
         .iter()
         .enumerate()
         .flat_map(|(primitive, strips)| {
             (0..)
-                .zip(&strips.vertices)
-                .map(move |(vertex, slots)| (gs_place(of, primitive, vertex, most), slots))
+                .zip(strips.stream(stream))
+                .map(move |(vertex, slots)| (gs_place(of, primitive, vertex, stream), slots))
         })
         .collect();
     let program = Program::new(&copy.code.words, CODE, of.options.gpu);
-    for chunk in all.chunks(of.lanes) {
+    for (number, chunk) in all.chunks(of.lanes).enumerate() {
         let mut dispatch = of.dispatch(copy, Timing::Adversarial { seed });
         dispatch.size[0] = chunk.len() as u32;
         dispatch.threads_hold.clear();
+        for location in copy.args.iter() {
+            let reg = location.reg.reg();
+            if let Some(word) = captures::word(location.argument, chunk.len(), stream, number * of.lanes) {
+                dispatch.scalars.retain(|(other, _)| *other != reg.0);
+                dispatch.scalars.push((reg.0, word));
+            }
+        }
         for location in copy.args.iter().filter(|location| location.argument == Argument::VertexId) {
             let held = chunk.iter().map(|(place, _)| place / 4).collect();
             dispatch.threads_hold.push((location.reg.reg().index() as u8, held));
         }
-        let outcome = run(&program, &mut memory, &dispatch, None);
+        let outcome = run(&program, memory, &dispatch, None);
         let undefined = expected.has_undefined();
         let allowed = |kind: &FaultKind| undefined && matches!(kind, FaultKind::Stored(..));
         if let Some(fault) = outcome.faults.iter().find(|fault| !allowed(&fault.kind)) {
@@ -409,13 +446,22 @@ fn judge_copy(
         }
         let mut found = BTreeMap::new();
         for message in &outcome.messages {
-            if let MessageKind::Export { target, values, .. } = &message.kind {
+            if let MessageKind::Export { target, values, .. } = &message.kind
+                && message.lanes != 0
+            {
                 found.insert(*target, values.clone());
             }
+        }
+        if stream > 0 {
+            if !found.is_empty() {
+                return Err(("copy", format!("vertices of stream {stream} are exported")));
+            }
+            continue;
         }
         for (lane, (_, slots)) in chunk.iter().enumerate() {
             expected.compare(&format!("copied vertex {lane}"), slots, |key, component| {
                 let (target, at) = match (key.slot, copy.args.interface.parameter(key.slot as u16)) {
+                    _ if key.index > 0 => return None,
                     (0, _) => (12, component),
                     (1, _) => (13, 0),
                     (_, Some(parameter)) => (32 + parameter as u8, component),

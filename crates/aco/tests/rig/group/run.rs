@@ -5,6 +5,7 @@ use crate::rig::pipeline::{CODE, FIRST_PATCH, MACHINE_STEPS, PATCH_OFFSET, RINGS
 use crate::rig::recorded::Problem;
 use std::collections::BTreeMap;
 use unwedge_aco::abi::{Argument, Interface};
+use unwedge_aco::graphics::MemorySlots;
 use unwedge_aco::stages::HardwareStage;
 use unwedge_aco::{Compiled, Options};
 use unwedge_isa::amdgcn::Gfx;
@@ -112,7 +113,20 @@ impl<'e> GroupRun<'e> {
 
     /// Bytes of the ring after geometry shaders that a wave has.
     pub(super) fn wave_bytes(&self) -> u32 {
-        self.interface.outputs.vertex_bytes() * self.expected.second.info.output_vertices * 64
+        (0..4).map(|stream| self.stream_stride(stream) * 64).sum()
+    }
+
+    /// What the ring after geometry shaders has of a vertex of a stream.
+    pub(super) fn stream_slots(&self, stream: u8) -> &MemorySlots {
+        match stream.checked_sub(1) {
+            Some(other) => &self.interface.streams[usize::from(other)],
+            None => &self.interface.outputs,
+        }
+    }
+
+    /// Bytes of an invocation's vertices of a stream there.
+    pub(super) fn stream_stride(&self, stream: u8) -> u32 {
+        self.stream_slots(stream).vertex_bytes() * self.expected.second.info.output_vertices
     }
 
     pub(super) fn memory(&self) -> SimMemory {

@@ -1,0 +1,109 @@
+//! Primitive shaders that cull: which shaders may, in which two parts they run, and the words by which a driver says what is culled.
+//!
+//! The first part computes positions. Triangles that cannot be seen are dropped, and with them vertices that only they have. The second part computes the rest for the
+//! vertices that are left, in other lanes than the first. So nothing that depends on lanes, or that has an effect, may be in either part.
+
+use crate::graphics::MemorySlots;
+use crate::lower::keep_outputs;
+use unwedge_shader::ir::{Builtin, Inst, Op, Payload, Shader, SlotDir, Space, Stage, SystemValue, Traits};
+
+/// Bits of the word of state.
+pub(crate) const COUNTERCLOCKWISE: u32 = 1;
+pub(crate) const CLOCKWISE: u32 = 2;
+pub(crate) const DEGENERATE: u32 = 4;
+pub(crate) const OUTSIDE: u32 = 8;
+pub(crate) const SMALL: u32 = 16;
+/// First bit and width of the exponent of the precision.
+pub(crate) const PRECISION: (u32, u32) = (24, 8);
+
+/// What is culled: [`Argument::CullState`](crate::abi::Argument::CullState) has it in one word.
+///
+/// Faces are those of the clip space with y up. A driver takes the front face, the modes, and the sign of the height of the viewport into account.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CullState {
+    /// Triangles whose vertices are counterclockwise.
+    pub counterclockwise: bool,
+    /// Triangles whose vertices are clockwise.
+    pub clockwise: bool,
+    /// Triangles of which two vertices have the same position.
+    pub degenerate: bool,
+    /// Triangles all of whose vertices are beyond one side of the view volume, left, right, above or below, or have no positive w.
+    pub outside: bool,
+    /// Triangles between whose bounds there is no centre of a pixel. Not with several samples.
+    pub small: bool,
+    /// Coordinates on the screen are exact to two to the power of this, in pixels.
+    pub precision: i8,
+}
+
+impl CullState {
+    /// The word that the program is given.
+    pub fn word(self) -> u32 {
+        let bits = [
+            (self.counterclockwise, COUNTERCLOCKWISE),
+            (self.clockwise, CLOCKWISE),
+            (self.degenerate, DEGENERATE),
+            (self.outside, OUTSIDE),
+            (self.small, SMALL),
+        ];
+        let bits = bits.iter().filter(|(on, _)| *on).fold(0, |all, (_, bit)| all | bit);
+        bits | u32::from(self.precision as u8) << PRECISION.0
+    }
+}
+
+/// Whether a lowered shader may run in two parts: it stores a position, and neither has effects nor depends on what other lanes there are. Each viewport has its
+/// own size, so with several of them nothing is culled.
+pub(crate) fn may_cull(shader: &Shader) -> bool {
+    use SystemValue as V;
+    let func = shader.entry();
+    let unmoved = |inst: Inst| match (func.op(inst), func.payload(inst)) {
+        (Op::StoreSlot, Payload::Slot(access)) => {
+            let slots = access.slot..access.slot.saturating_add(access.count);
+            access.patch || slots.contains(&Builtin::ViewportIndex.slots().start)
+        }
+        (Op::Store, Payload::Mem(mem)) => mem.space != Space::Scratch,
+        (_, Payload::SysVal(value)) => matches!(
+            value,
+            V::SubgroupInvocation
+                | V::SubgroupEqMask
+                | V::SubgroupGeMask
+                | V::SubgroupGtMask
+                | V::SubgroupLeMask
+                | V::SubgroupLtMask
+        ),
+        _ => {
+            let traits = func.traits(inst);
+            let effect = traits.has(Traits::EFFECT) && !traits.has(Traits::TERMINATOR);
+            effect || traits.has(Traits::CONVERGENT)
+        }
+    };
+    let stage = matches!(shader.info.stage, Stage::Vertex | Stage::TessEval);
+    stage && stored(shader).contains(&POSITION) && !func.walk().any(unmoved)
+}
+
+const POSITION: u16 = Builtin::Position.slots().start;
+
+/// Slots that a shader stores.
+fn stored(shader: &Shader) -> Vec<u16> {
+    let func = shader.entry();
+    let mut slots = Vec::new();
+    for inst in func.walk().filter(|inst| func.op(*inst) == Op::StoreSlot) {
+        if let Payload::Slot(access) = func.payload(inst)
+            && access.dir == SlotDir::Output
+        {
+            slots.extend(access.slot..access.slot.saturating_add(access.count));
+        }
+    }
+    slots.sort_unstable();
+    slots.dedup();
+    slots
+}
+
+/// The part that computes positions, and the one that computes the rest.
+pub(crate) fn split(shader: &Shader) -> [Shader; 2] {
+    let (position, rest) = stored(shader).into_iter().partition(|slot| *slot == POSITION);
+    [position, rest].map(|vertex| {
+        let mut part = shader.clone();
+        keep_outputs(&mut part, &MemorySlots { vertex, patch: Vec::new() });
+        part
+    })
+}

@@ -1,0 +1,108 @@
+//! Transform feedback by vertex and evaluation shaders and by the shader that exports what a geometry shader has left: buffers on the emulator are compared with what the
+//! interpreter of the shader IR says of the vertices. Geometry shaders have several streams.
+//!
+//! `UNWEDGE_SEEDS=N` takes so many shaders.
+
+mod rig;
+
+use rig::captures::capture_outputs;
+use rig::group::judge::judge_group;
+use rig::group::{build_group, expect_group, pass_through};
+use rig::pipeline::{build, expect, judge};
+use rig::recorded::{Problem, in_parallel};
+use unwedge_aco::{Options, compile};
+use unwedge_isa::amdgcn::{Gfx, Gpu};
+use unwedge_shader::ir::{Shader, Stage};
+use unwedge_testkit::mutate::Rng;
+use unwedge_testkit::shaders::random_stage;
+
+/// GPUs whose last stage before the rasterizer may be VS, in both sizes of the wave.
+fn targets() -> Vec<Options> {
+    let mut all = Vec::new();
+    for name in rig::GPUS {
+        for wave64 in [true, false] {
+            let gpu = Gpu::new(name).expect("a GPU").with_wave64(wave64);
+            if gpu.wave64() == wave64 && gpu.generation() < Gfx::Gfx11 {
+                let mut options = Options::new(gpu);
+                options.graphics.legacy = true;
+                all.push(options);
+            }
+        }
+    }
+    all
+}
+
+/// How many dwords of a vertex are captured of each stream. `None`: the shader is not compiled, or undefined.
+fn run(shader: &Shader, options: &Options, seed: u64) -> Option<Result<[usize; 2], Problem>> {
+    let lanes = if options.gpu.wave64() { 64 } else { 32 };
+    let (args, judged) = if shader.info.stage == Stage::Geometry {
+        let before = pass_through(shader);
+        let programs = match build_group(&before, shader, options) {
+            Err(("compile", _)) => return None,
+            Err(problem) => return Some(Err(problem)),
+            Ok(programs) => programs,
+        };
+        let expected = expect_group(&before, shader, lanes, seed)?;
+        let judged = judge_group(&expected, &programs, options, seed);
+        (programs.into_list().pop()?.args, judged)
+    } else {
+        let compiled = match build(shader, options) {
+            Err(("compile", _)) => return None,
+            Err(problem) => return Some(Err(problem)),
+            Ok(compiled) => compiled,
+        };
+        let expected = expect(shader, lanes, seed)?;
+        let judged = judge(&expected, &compiled, options, seed);
+        (compiled.args, judged)
+    };
+    let words = &args.interface.captures.words;
+    Some(judged.map(|()| [0, 1].map(|stream| words.iter().filter(|word| word.stream == stream).count())))
+}
+
+#[test]
+fn captured_outputs_are_in_their_buffers() {
+    let seeds = std::env::var("UNWEDGE_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(400u64);
+    let targets = targets();
+    let jobs: Vec<u64> = (0..seeds).collect();
+    let results = in_parallel(&jobs, |seed| {
+        let mut shader = random_stage(&mut Rng::new(*seed));
+        let stage = shader.info.stage;
+        if matches!(stage, Stage::Fragment | Stage::TessControl)
+            || capture_outputs(&mut shader, &mut Rng::new(*seed)) == 0
+        {
+            return None;
+        }
+        let options = &targets[*seed as usize % targets.len()];
+        let lanes = if options.gpu.wave64() { 64 } else { 32 };
+        let result = run(&shader, options, *seed)?;
+        Some((stage, result.map_err(|(step, what)| format!("seed {seed}, {} wave{lanes}: {step} {what}", options.gpu.name()))))
+    });
+    let (mut counts, mut wrong) = ([0; 4], Vec::new());
+    for (stage, result) in results.into_iter().flatten() {
+        match result {
+            Ok(words) => {
+                let at = usize::from(stage == Stage::TessEval) + 2 * usize::from(stage == Stage::Geometry);
+                counts[at] += usize::from(words[0] > 0);
+                counts[3] += usize::from(words[1] > 0);
+            }
+            Err(what) => wrong.push(what),
+        }
+    }
+    println!("vertex, evaluation, geometry shaders, and those with a second stream: {counts:?}");
+    let count = wrong.len();
+    wrong.truncate(20);
+    assert!(wrong.is_empty(), "{count} are wrong: {wrong:#?}");
+    assert!(counts.iter().all(|count| *count > 0), "every stage captures");
+}
+
+/// Primitive shaders do not capture: the error says so.
+#[test]
+fn primitive_shaders_refuse_transform_feedback() {
+    let mut shader = (0..)
+        .map(|seed| random_stage(&mut Rng::new(seed)))
+        .find(|shader| shader.info.stage == Stage::Vertex)
+        .expect("one is a vertex shader");
+    capture_outputs(&mut shader, &mut Rng::new(0));
+    let error = compile(&mut shader, &Options::new(Gpu::new("gfx1100").expect("a GPU"))).expect_err("it is refused");
+    assert!(error.to_string().contains("transform feedback by primitive shaders"), "{error}");
+}

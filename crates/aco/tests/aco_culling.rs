@@ -1,0 +1,224 @@
+//! Primitive shaders that cull: workgroups of several waves on the emulator, judged by a reference in exact arithmetic and by the interpreter of the shader IR.
+//!
+//! `UNWEDGE_SEEDS=N` takes so many workgroups.
+
+mod rig;
+
+use rig::culling::{Draw, Position};
+use rig::pipeline::build;
+use rig::recorded::in_parallel;
+use unwedge_aco::Options;
+use unwedge_aco::culling::CullState;
+use unwedge_isa::amdgcn::Gpu;
+use unwedge_shader::ir::{
+    Builder, FIRST_LOCATION_SLOT, Op, Payload, Shader, SlotAccess, SlotDir, Stage, SystemValue, Type,
+};
+use unwedge_testkit::mutate::Rng;
+use unwedge_testkit::shaders::random_stage;
+
+/// Elements of the buffer with positions.
+const POSITIONS: usize = 48;
+
+fn targets() -> Vec<Options> {
+    let mut all = Vec::new();
+    for name in ["gfx1010", "gfx1030", "gfx1100", "gfx1150", "gfx1200"] {
+        for wave64 in [true, false] {
+            let mut options = Options::new(Gpu::new(name).expect("a GPU").with_wave64(wave64));
+            options.graphics.culling = true;
+            all.push(options);
+        }
+    }
+    all
+}
+
+fn seeds(count: u64) -> Vec<u64> {
+    let wanted = std::env::var("UNWEDGE_SEEDS").ok().and_then(|seeds| seeds.parse().ok());
+    (0..wanted.unwrap_or(count)).collect()
+}
+
+/// A vertex shader with the position in the first attribute, and other outputs that depend on the vertex, the instance and the second attribute.
+fn vertex_shader() -> Shader {
+    let mut shader = Shader::default();
+    shader.info.stage = Stage::Vertex;
+    shader.info.name = "main".to_owned();
+    shader.add_function();
+    let func = shader.entry_mut();
+    let body = func.body();
+    let mut b = Builder::at_end(func, body);
+    let zero = b.u32(0);
+    let access = SlotAccess {
+        dir: SlotDir::Input,
+        vertex: false,
+        patch: false,
+        component: 0,
+        slot: FIRST_LOCATION_SLOT,
+        count: 1,
+        index: 0,
+    };
+    let four = Type { lanes: 4, ..Type::B32 };
+    let position = b.value(Op::LoadSlot, Payload::Slot(access), &[zero], four);
+    let second = SlotAccess { slot: FIRST_LOCATION_SLOT + 1, ..access };
+    let color = b.value(Op::LoadSlot, Payload::Slot(second), &[zero], four);
+    let doubled = b.alu(Op::FAdd, &[color, color]);
+    let [vertex, instance] = [SystemValue::VertexIndex, SystemValue::InstanceIndex]
+        .map(|value| b.value(Op::SysVal, Payload::SysVal(value), &[], Type::B32));
+    let both = b.alu(Op::IMul, &[vertex, instance]);
+    for (slot, value) in
+        [(0, position), (1, vertex), (FIRST_LOCATION_SLOT, doubled), (FIRST_LOCATION_SLOT + 2, both)]
+    {
+        let access = SlotAccess { dir: SlotDir::Output, slot, ..access };
+        b.inst(Op::StoreSlot, Payload::Slot(access), &[value, zero], &[]);
+    }
+    b.return_(&[]);
+    shader
+}
+
+/// Positions of one sort.
+fn positions(rng: &mut Rng, sort: u64) -> Vec<Position> {
+    let whole = |rng: &mut Rng, most: usize| rng.below(2 * most + 1) as f32 - most as f32;
+    let [dx, dy] = [0, 1].map(|_| whole(rng, 900) / 1024.0);
+    (0..POSITIONS)
+        .map(|_| match sort {
+            // Small numbers, with w of both signs.
+            0 => [whole(rng, 3), whole(rng, 3), 0.5, whole(rng, 2) + [0.0, 1.0, 2.0][rng.below(3)]],
+            // Near a line, so that areas are small.
+            1 => {
+                let at = whole(rng, 1000);
+                let [x, y] = [dx, dy].map(|slope| slope * at + whole(rng, 1) / 1024.0);
+                let w = [1.0, 1.0, 1.0, 512.0][rng.below(4)];
+                [x, y, 0.5, w]
+            }
+            // Small on the screen.
+            2 => {
+                let [x, y] = [dx, dy].map(|middle| middle + whole(rng, 40) / 65536.0);
+                let w = [1.0, 1.0, 2.0, 0.5][rng.below(4)];
+                [x * w, y * w, 0.5, w]
+            }
+            // What is not a number, is without end, or nearly nothing.
+            _ => std::array::from_fn(|_| {
+                [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1e-40, 1e38, -0.0, 1.0, -1.0, 2.0, 0.5]
+                    [rng.below(10)]
+            }),
+        })
+        .collect()
+}
+
+fn random_state(rng: &mut Rng) -> CullState {
+    let mut on = || rng.below(2) == 0;
+    CullState {
+        counterclockwise: on(),
+        clockwise: on(),
+        degenerate: on(),
+        outside: on(),
+        small: on(),
+        precision: -8,
+    }
+}
+
+fn sized(rng: &mut Rng) -> [usize; 2] {
+    [[23, 7], [100, 90], [64, 64], [130, 200], [256, 130], [3, 1]][rng.below(6)]
+}
+
+/// The results of workgroups: how many primitives had to stay and to go.
+fn sums(results: Vec<Option<Result<[usize; 2], String>>>) -> (usize, [usize; 2]) {
+    let (mut runs, mut sure, mut wrong) = (0, [0; 2], Vec::new());
+    for result in results.into_iter().flatten() {
+        match result {
+            Ok(own) => {
+                runs += 1;
+                (0..2).for_each(|at| sure[at] += own[at]);
+            }
+            Err(what) => wrong.push(what),
+        }
+    }
+    println!("{runs} workgroups, {} primitives had to stay, {} to go", sure[0], sure[1]);
+    let count = wrong.len();
+    wrong.truncate(20);
+    assert!(wrong.is_empty(), "{count} are wrong: {wrong:#?}");
+    (runs, sure)
+}
+
+fn one(
+    shader: &Shader,
+    options: &Options,
+    positions: Option<&[Position]>,
+    seed: u64,
+) -> Option<Result<[usize; 2], String>> {
+    let mut rng = Rng::new(seed ^ 0x5eed);
+    let lanes = if options.gpu.wave64() { 64 } else { 32 };
+    let counts = sized(&mut rng);
+    let Some(mut draw) = Draw::new(shader, lanes, counts, positions, &mut rng) else {
+        println!("seed {seed}: undefined");
+        return None;
+    };
+    draw.state = random_state(&mut rng);
+    draw.viewport = [[16.0, -16.0, 16.0, 16.0], [960.0, 540.0, 960.0, 540.0]][rng.below(2)];
+    let compiled = match build(shader, options) {
+        Ok(compiled) => compiled,
+        Err(("compile", what)) => {
+            println!("seed {seed}: {what}");
+            return None;
+        }
+        Err((step, what)) => return Some(Err(format!("seed {seed} {step}: {what}"))),
+    };
+    if !compiled.args.interface.culls {
+        println!("seed {seed}: does not cull");
+        return None;
+    }
+    let judged = draw.judge(&compiled, options, seed);
+    let target = format!("{} wave{lanes}", options.gpu.name());
+    Some(judged.map_err(|(step, what)| format!("seed {seed}, {target}, {:?}: {step} {what}", draw.state)))
+}
+
+#[test]
+fn only_what_cannot_be_seen_is_culled() {
+    let (targets, shader) = (targets(), vertex_shader());
+    for sort in 0..4 {
+        let results = in_parallel(&seeds(60), |seed| {
+            let mut rng = Rng::new(*seed);
+            let positions = positions(&mut rng, sort);
+            one(&shader, &targets[*seed as usize % targets.len()], Some(&positions), *seed)
+        });
+        let (runs, sure) = sums(results);
+        // Of numbers without end nothing is known, unless they are beyond a side.
+        let least = if sort < 3 { 1 } else { 0 };
+        assert!(runs > 0 && sure[0] >= least && sure[1] > 0, "sort {sort} says something");
+    }
+}
+
+#[test]
+fn random_shaders_cull() {
+    let targets = targets();
+    let results = in_parallel(&seeds(600), |seed| {
+        let shader = random_stage(&mut Rng::new(*seed));
+        let own = matches!(shader.info.stage, Stage::Vertex | Stage::TessEval);
+        own.then(|| one(&shader, &targets[*seed as usize % targets.len()], None, *seed)).flatten()
+    });
+    let (runs, sure) = sums(results);
+    assert!(runs > 0 && sure[1] > 0, "shaders cull");
+}
+
+/// A shader that writes memory, or depends on the lanes, is compiled as it is.
+#[test]
+fn shaders_that_depend_on_lanes_do_not_cull() {
+    let options = &targets()[0];
+    let culls = |shader: &Shader| build(shader, options).expect("it is compiled").args.interface.culls;
+    assert!(culls(&vertex_shader()));
+    let mut shader = vertex_shader();
+    let func = shader.entry_mut();
+    let last = func.last(func.body()).expect("the end");
+    let mut b = Builder::before(func, last);
+    let lane = b.value(Op::SysVal, Payload::SysVal(SystemValue::SubgroupInvocation), &[], Type::B32);
+    let zero = b.u32(0);
+    let access = SlotAccess {
+        dir: SlotDir::Output,
+        vertex: false,
+        patch: false,
+        component: 0,
+        slot: FIRST_LOCATION_SLOT + 3,
+        count: 1,
+        index: 0,
+    };
+    b.inst(Op::StoreSlot, Payload::Slot(access), &[lane, zero], &[]);
+    assert!(!culls(&shader));
+}
