@@ -1,7 +1,7 @@
 //! Optimization: takes a program that is [`Progress::Selected`](crate::ir::Progress::Selected); leaves it `Selected`, with the same results and fewer instructions.
 //!
 //! [`numbering`] removes what is computed twice, [`combine`] makes one instruction of several, [`dead`] removes what nobody reads. Arithmetic gives the
-//! same bits as before. Never: decides which registers are used.
+//! same bits as before, except where [`FloatFreedom`](crate::ir::FloatFreedom) of instructions says otherwise. Never: decides which registers are used.
 
 mod combine;
 mod conditions;
@@ -10,8 +10,10 @@ mod fields;
 mod fits;
 mod loops;
 mod masks;
+mod mix;
 mod numbering;
 mod offsets;
+mod outputs;
 mod parts;
 mod rules;
 mod signs;
