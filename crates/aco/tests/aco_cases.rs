@@ -394,5 +394,5 @@ fn optimized_programs_do_the_same_and_are_not_longer_than_in_many_cases() {
     }
     println!("optimize: {good} good, {longer} longer, {wrong} wrong");
     assert_eq!(wrong, 0);
-    assert!(good * 5 >= (good + longer) * 2, "{good} of {}", good + longer);
+    assert!(good * 5 >= (good + longer) * 4, "{good} of {}", good + longer);
 }

@@ -108,9 +108,9 @@ program gfx900 wave64 selected lds 0 scratch 0
 B0 plain depth 0 0 0 top preds - - succs - -
   %0:s2@s[0:1], %1:v1@v0 = p_startpgm
   p_logical_start
-  %2:v1, %3:s2 = v_subbrev_co_u32 0:s1, 0:s1, %0
+  %2:v1, %3:s2 = v_subbrev_co_u32 0x0:s1, 0x0:s1, %0
   %4:v1 = {and}
-  p_unit_test %4
+  p_end_linear_vgpr %4
   p_logical_end
   s_endpgm
 "

@@ -4,6 +4,7 @@
 //! product alone adds a negative zero, which changes nothing when rounding to nearest.
 
 use super::combine::Combiner;
+use super::parts::{HALVES, WORD};
 use super::signs::{SignedValue, apply, only_signs};
 use crate::ir::{Inst, Op, Operand};
 use crate::machine;
@@ -120,10 +121,19 @@ impl Combiner<'_> {
             }
             let Some(inner) = self.only_maker(mixed.operands[at]) else { continue };
             let data = &self.program[inner];
-            let long = matches!(data.form, Form::Native | Form::E64) && only_signs(&data.mods);
-            if data.op != Op::Hw(Opcode::v_cvt_f32_f16) || !long {
+            // SDWA chooses a half.
+            let chosen = data.mods.get(Mod::Src0Sel) - HALVES;
+            let sdwa = data.form == Form::Sdwa && matches!(chosen, 0 | 1) && data.mods.get(Mod::DstSel) == WORD;
+            let mut signs = data.mods;
+            if sdwa {
+                signs.set(Mod::Src0Sel, 0);
+                signs.set(Mod::DstSel, 0);
+            }
+            let long = matches!(data.form, Form::Native | Form::E64) || sdwa;
+            if data.op != Op::Hw(Opcode::v_cvt_f32_f16) || !long || !only_signs(&signs) {
                 continue;
             }
+            let upper = sdwa && chosen == 1;
             let signed = SignedValue {
                 value: self.program.operands(inner)[0],
                 negated: data.mods.has(Mod::Neg),
@@ -136,11 +146,12 @@ impl Combiner<'_> {
             apply(&mut mixed.mods, bit, signed);
             mixed.mods.set(Mod::OpSelHi, mixed.mods.get(Mod::OpSelHi) | bit);
             mixed.operands[at] = signed.value;
-            if let Some((word, upper)) = self.half_of_word(signed.value) {
+            let half = self.half_of_word(signed.value).filter(|_| !sdwa);
+            if let Some((word, _)) = half {
                 mixed.operands[at] = word;
-                if upper {
-                    mixed.mods.set(Mod::OpSel, mixed.mods.get(Mod::OpSel) | bit);
-                }
+            }
+            if half.map_or(upper, |(_, upper)| upper) {
+                mixed.mods.set(Mod::OpSel, mixed.mods.get(Mod::OpSel) | bit);
             }
             if !self.mix_fits(&mixed) {
                 return false;

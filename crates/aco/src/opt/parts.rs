@@ -7,7 +7,7 @@ use unwedge_isa::amdgcn::model::{Form, Format, Gfx, Mod, Role, Type};
 use unwedge_isa::amdgcn::{Mods, Opcode};
 
 /// Codes of what an operand of SDWA is: a byte by its number, a half, the word.
-const HALVES: i32 = 4;
+pub(super) const HALVES: i32 = 4;
 pub(super) const WORD: i32 = 6;
 
 /// Which part of a word a field is.
