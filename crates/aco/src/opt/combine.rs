@@ -102,6 +102,7 @@ impl Combiner<'_> {
                 || self.modify_output(inst)
                 || self.fold_offset(inst)
                 || self.read_halves(inst)
+                || self.move_lanes(inst)
                 || self.read_parts(inst)
                 || self.write_part(inst);
             if !changed {

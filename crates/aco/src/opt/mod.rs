@@ -8,6 +8,7 @@ mod conditions;
 mod dead;
 mod fields;
 mod fits;
+mod lanes;
 mod loops;
 mod masks;
 mod mix;
@@ -20,6 +21,8 @@ mod signs;
 mod uses;
 
 pub(crate) use dead::{computes, is_pure};
+pub(crate) use lanes::{LANE_MODS, moves_all};
+pub(crate) use rules::swapped;
 
 use crate::ir::Program;
 use crate::ir::shape::Variants;

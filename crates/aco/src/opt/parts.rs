@@ -90,6 +90,12 @@ impl Combiner<'_> {
             (Op::Pseudo(Pseudo::ExtractVector), [word, number]) => {
                 (*word, number.as_const()?.checked_mul(8 * bytes)?, 8 * bytes, false)
             }
+            (Op::Pseudo(Pseudo::SplitVector), [word]) => {
+                let made = self.program.definitions(inner).iter();
+                let before = made.take_while(|definition| definition.temp != operand.as_temp());
+                let first: u64 = before.map(|definition| u64::from(definition.class.bytes())).sum();
+                (*word, 8 * first, 8 * bytes, false)
+            }
             (Op::Pseudo(Pseudo::Extract), [word, number, bits, signed]) => {
                 let bits = bits.as_const()?;
                 (*word, number.as_const()?.checked_mul(bits)?, bits.min(8 * bytes), !signed.is_const(0))

@@ -125,7 +125,7 @@ pub(super) const CLAMPS: &[ClampRule] = &[
 ];
 
 /// The instruction that does the same with its two operands in the other order. Comparisons are not in the table.
-pub(super) fn swapped(opcode: Opcode) -> Option<Opcode> {
+pub(crate) fn swapped(opcode: Opcode) -> Option<Opcode> {
     use Opcode as O;
     Some(match opcode {
         O::v_add_f32

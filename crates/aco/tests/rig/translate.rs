@@ -444,6 +444,64 @@ pub fn ssa(case: &Case) -> Result<Ssa, String> {
     Ok(made)
 }
 
+/// The program of a case of one block in SSA form. It stores every value that nothing reads.
+pub fn whole(case: &Case) -> Result<Ssa, String> {
+    let [input] = &case.input[..] else { return Err("several blocks".to_owned()) };
+    let variants = Variants::of(&case.gpu);
+    let mut program = Program::new(case.gpu);
+    let mut temps = Temps::default();
+    let class = RegClass::sgpr(4);
+    let [descriptor, address] = [class, RegClass::V1].map(|class| program.make_temp(class));
+    let own = [
+        Definition::fixed(descriptor, class, PhysReg::sgpr(DESCRIPTOR)),
+        Definition::fixed(address, RegClass::V1, PhysReg::vgpr(0)),
+    ];
+    let block = program.add_block();
+    program.blocks[block].top_level = true;
+    let mut arguments = Vec::new();
+    for line in &input.code {
+        match line {
+            CaseLine::Pseudo(line) if line.op == "p_startpgm" => {
+                arguments = start(&mut program, &mut temps, block, &own, line)?;
+            }
+            CaseLine::Pseudo(line) => temps.ssa(&mut program, &variants, block, line)?,
+            CaseLine::Mark(_) => {}
+            CaseLine::Inst(inst) if inst.row().role == Role::End => {}
+            other => return Err(format!("{other:?}")),
+        }
+    }
+    let insts = program.blocks[block].insts.clone();
+    let read: Vec<Temp> =
+        insts.iter().flat_map(|inst| program.operands(*inst)).filter_map(Operand::as_temp).collect();
+    let made: Vec<Definition> = insts
+        .iter()
+        .filter(|inst| !program.op(**inst).is(Pseudo::StartProgram))
+        .flat_map(|inst| program.definitions(*inst))
+        .copied()
+        .collect();
+    let (mut parts, mut stores) = (Vec::new(), 0);
+    for definition in made {
+        let Some(temp) = definition.temp.filter(|temp| !read.contains(temp)) else { continue };
+        // There is no store of three bytes.
+        if definition.class.bytes() == 3 {
+            continue;
+        }
+        let value = Operand::temp(temp, definition.class);
+        let offset = parts.len() as u32 * PART_BYTES;
+        stores += store(&mut program, block, (value, Type::B32), [descriptor, address], offset)?;
+        parts.push(PartResult { ty: Type::B32, freedom: FloatFreedom::default() });
+    }
+    program.append(block, &NewInst::pseudo(Pseudo::LogicalEnd, &[], &[]));
+    program.append(block, &NewInst::hw(Opcode::s_endpgm, &[], &[]));
+    let hardware = |line: &&CaseLine| match line {
+        CaseLine::Inst(inst) => !matches!(inst.row().role, Role::End | Role::Message),
+        CaseLine::Pseudo(line) => Opcode::named(line.op.trim_end_matches("_e64")).is_some(),
+        CaseLine::Mark(_) | CaseLine::Unread(_) => false,
+    };
+    let theirs = case.output.iter().flat_map(|block| &block.code).filter(hardware).count();
+    Ok(Ssa { program, arguments, stores, parts, theirs, left: Vec::new() })
+}
+
 /// Starts the program: arguments of the rig, then those of the case. Returns the registers of those.
 fn start(
     program: &mut Program,
