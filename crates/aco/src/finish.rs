@@ -7,8 +7,8 @@ use crate::ir::shape::Variants;
 use crate::ir::{Program, RegCounts};
 use crate::passes::Passes;
 use crate::{
-    allocate, clauses, delay, dual, edges, eliminate, hardware, hazards, live, machine, occupancy, priority,
-    skips, spill, waits,
+    allocate, clauses, delay, dual, edges, eliminate, forward, hardware, hazards, live, machine, occupancy,
+    priority, skips, spill, waits,
 };
 use unwedge_isa::amdgcn::Gpu;
 
@@ -137,6 +137,9 @@ pub fn finish_with(
     let copies = hardware::lower(program, &variants)?;
     watch(BackPhase::Hardware, program);
     let mut machine = machine::from_program(program, &variants)?;
+    if passes.forwarding {
+        forward::simplify(&mut machine);
+    }
     if passes.skips {
         skips::simplify(&mut machine);
     }

@@ -23,6 +23,7 @@ pub mod eliminate;
 mod error;
 mod exec;
 mod finish;
+pub mod forward;
 pub mod graphics;
 pub mod hardware;
 pub mod hazards;

@@ -9,7 +9,7 @@ use crate::error::FinishError;
 use crate::ir::shape::{self, Variants};
 use crate::ir::{BlockData, Inst, Neighbours, Op, Operand, PhysReg, Program, RegClass, Source};
 use unwedge_base::entity::Entity;
-use unwedge_isa::amdgcn::model::{Class, Encoding, Form, Format, Gfx, Mod, OperandSlot, Type};
+use unwedge_isa::amdgcn::model::{Class, Encoding, Form, Format, Gfx, Mod, OperandSlot, Trait, Type};
 use unwedge_isa::amdgcn::{self, Gpu, Mods, Opcode, Reg, RegHalf, codec};
 
 /// An instruction as the hardware executes it.
@@ -126,7 +126,15 @@ fn with_variant(program: &Program, inst: Inst, number: u16) -> Option<amdgcn::In
         };
         let at = place(slot)?;
         if at < written {
-            made.operands[at] = machine_operand(&program.gpu, &variant.slots[at], operand)?;
+            let slot = &variant.slots[at];
+            made.operands[at] = match operand.as_const() {
+                // Sources of mixed precision that are constants have 32 bits.
+                Some(bits) if made.row().traits.has(Trait::Mix) => {
+                    let code = inline(&program.gpu, Type::F32, bits);
+                    code.map_or(amdgcn::Operand::Literal(bits as u32), amdgcn::Operand::Inline)
+                }
+                _ => machine_operand(&program.gpu, slot, operand)?,
+            };
             name_half(&mut made, at, operand.reg, operand.class)?;
             if slot.class == Class::ImageAddr && program.gpu.generation() >= Gfx::Gfx12 {
                 list_address(&mut made, at, if variant.encoding == Encoding::Vsample { 4 } else { 5 });

@@ -11,6 +11,8 @@ pub struct Passes {
     pub combinations: Option<u32>,
     /// Scheduling.
     pub scheduling: bool,
+    /// Optimization after allocation.
+    pub forwarding: bool,
     /// Branches over few instructions and unread changes of `exec` are left out.
     pub skips: bool,
     /// Two vector instructions become one.
@@ -36,6 +38,7 @@ impl Default for Passes {
             combining: true,
             combinations: None,
             scheduling: true,
+            forwarding: true,
             skips: true,
             dual: true,
             clauses: true,
@@ -69,6 +72,7 @@ pub const OPTIONS: &[PassOption] = options! {
     "novn" "no value numbering" numbering = false;
     "noopt" "no combining of instructions" combining = false;
     "nosched" "no scheduling" scheduling = false;
+    "noforward" "no optimization after allocation" forwarding = false;
     "noskips" "keep branches over few instructions and changes of exec that nothing reads" skips = false;
     "nosched-vopd" "no dual instructions" dual = false;
     "noclauses" "no clauses of memory accesses" clauses = false;

@@ -55,9 +55,9 @@ pub struct AcoCodegen {
     /// Which GPU.
     #[command(flatten)]
     pub target: AmdTarget,
-    /// Options by ACO's names, separated by commas. Leave out phases: novn (value numbering), noopt (combining), nosched (scheduling), noskips (branches left out),
-    /// nosched-vopd (dual instructions), noclauses, nodelay. Check: validateir, validatera. Also force-waitcnt (wait for everything before each
-    /// instruction) and perfwarn (report what makes the code slow)
+    /// Options by ACO's names, separated by commas. Leave out phases: novn (value numbering), noopt (combining), nosched (scheduling), noforward
+    /// (optimization after allocation), noskips (branches left out), nosched-vopd (dual instructions), noclauses, nodelay. Check: validateir,
+    /// validatera. Also force-waitcnt (wait for everything before each instruction) and perfwarn (report what makes the code slow)
     #[arg(long, value_name = "LIST", default_value = "", hide_default_value = true)]
     pub aco_debug: String,
     /// Combining makes at most so many changes, as aco bisect does

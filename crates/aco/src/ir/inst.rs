@@ -140,6 +140,25 @@ impl Memory {
         Memory { kinds: MemoryKinds::NONE, access: Access::READONLY, private: false };
 }
 
+/// What may change of the results of float arithmetic. By default nothing may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct FloatFreedom {
+    /// The bits of a NaN, its sign among them.
+    pub nans: bool,
+    /// The sign of a zero.
+    pub zeros: bool,
+}
+
+impl FloatFreedom {
+    /// Both may.
+    pub const ALL: FloatFreedom = FloatFreedom { nans: true, zeros: true };
+
+    /// What two instructions allow that become one.
+    pub const fn and(self, other: FloatFreedom) -> FloatFreedom {
+        FloatFreedom { nans: self.nans && other.nans, zeros: self.zeros && other.zeros }
+    }
+}
+
 /// A list in a pool of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct List {
@@ -161,6 +180,8 @@ pub struct InstData {
     pub payload: Payload,
     /// Its arithmetic must be done as written.
     pub exact: bool,
+    /// What may change of its results.
+    pub freedom: FloatFreedom,
     /// Where it comes from.
     pub loc: Option<Loc>,
     pub(super) operands: List,

@@ -13,7 +13,7 @@ pub mod text;
 pub use bound::{Bound, variant_of};
 pub use class::{Bank, RegClass};
 pub use entities::{Block, Construct, Inst, Temp};
-pub use inst::{InstData, Memory, NewInst, Op, Payload, Pseudo};
+pub use inst::{FloatFreedom, InstData, Memory, NewInst, Op, Payload, Pseudo};
 pub use operand::{Definition, Operand, Source};
 pub use program::{
     Neighbours,

@@ -6,7 +6,7 @@
 
 use super::class::RegClass;
 use super::entities::{Block, Construct, Inst, Temp};
-use super::inst::{InstData, List, NewInst, Op, Payload, Pseudo};
+use super::inst::{FloatFreedom, InstData, List, NewInst, Op, Payload, Pseudo};
 use super::operand::{Definition, Operand};
 use std::ops::{Index, IndexMut};
 use unwedge_base::entity::PrimaryMap;
@@ -238,7 +238,17 @@ impl Program {
         let definitions = List { start: self.definitions.len() as u32, len: new.definitions.len() as u32 };
         self.definitions.extend_from_slice(new.definitions);
         let NewInst { op, form, mods, payload, .. } = *new;
-        self.insts.push(InstData { op, form, mods, payload, exact: false, loc: None, operands, definitions })
+        self.insts.push(InstData {
+            op,
+            form,
+            mods,
+            payload,
+            exact: false,
+            freedom: FloatFreedom::default(),
+            loc: None,
+            operands,
+            definitions,
+        })
     }
 
     /// Makes an instruction at the end of a block.

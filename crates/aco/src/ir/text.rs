@@ -11,10 +11,11 @@
 //!
 //! A definition is `%temporary:class@register`, an operand `%temporary@register`, a constant `bits:class`, or a register `@exec:s2`. `'` marks the
 //! operand where a temporary dies, `^` one that is still read when definitions are written. Logical neighbours of a block come before linear ones.
+//! After the name, `!` marks exact arithmetic, and `~n` and `~z` results in which bits of NaNs and signs of zeros may change.
 
 use super::class::RegClass;
 use super::entities::{Block, Construct, Inst, Temp};
-use super::inst::{Memory, NewInst, Op, Payload, Pseudo};
+use super::inst::{FloatFreedom, Memory, NewInst, Op, Payload, Pseudo};
 use super::operand::{Definition, Operand, Source};
 use super::program::{ConstructData, ConstructKind, Jump, Program, Progress, Role};
 use super::reg::PhysReg;
@@ -145,6 +146,12 @@ impl fmt::Display for InstText<'_> {
         if data.exact {
             f.write_str("!")?;
         }
+        f.write_str(match data.freedom {
+            FloatFreedom { nans: false, zeros: false } => "",
+            FloatFreedom { nans: true, zeros: false } => "~n",
+            FloatFreedom { nans: false, zeros: true } => "~z",
+            FloatFreedom { nans: true, zeros: true } => "~nz",
+        })?;
         separator = " ";
         for operand in program.operands(inst) {
             f.write_str(separator)?;
@@ -421,6 +428,14 @@ fn parse_inst<'a>(program: &mut Program, line: &'a str) -> Result<(), LineError<
         None => (rest, Payload::None),
     };
     let (head, mut rest) = rest.split_once(' ').unwrap_or((rest, ""));
+    let (head, free) = head.split_once('~').unwrap_or((head, ""));
+    let freedom = match free {
+        "" => FloatFreedom::default(),
+        "n" => FloatFreedom { nans: true, zeros: false },
+        "z" => FloatFreedom { nans: false, zeros: true },
+        "nz" => FloatFreedom::ALL,
+        _ => return Err(("no such freedom", free)),
+    };
     let (head, exact) = head.strip_suffix('!').map_or((head, false), |head| (head, true));
     let (name, form) = head.split_once('/').unwrap_or((head, Form::Native.name()));
     let form = Form::from_name(form).ok_or(("no such form", form))?;
@@ -447,7 +462,7 @@ fn parse_inst<'a>(program: &mut Program, line: &'a str) -> Result<(), LineError<
     }
     let new = NewInst { op, form, mods, payload, definitions: &definitions, operands: &operands };
     let inst = program.append(block, &new);
-    program[inst].exact = exact;
+    (program[inst].exact, program[inst].freedom) = (exact, freedom);
     Ok(())
 }
 

@@ -25,11 +25,15 @@ pub(super) struct Combiner<'a> {
     pub uses: Uses,
     /// Denormals of 32 bits are zero, in operands and results.
     pub flushes: bool,
+    /// So are those of 16 and 64 bits.
+    pub flushes_halves: bool,
+    /// Results of all widths are rounded to the nearest.
+    pub nearest: bool,
     loops: Loops,
     /// How many more changes of instructions may be made.
     left: u32,
     /// The block at hand.
-    block: Block,
+    pub block: Block,
     /// Its instructions so far.
     out: Vec<Inst>,
     /// Memory for temporaries that are not read any more.
@@ -45,6 +49,8 @@ pub(super) fn combine(program: &mut Program, variants: &Variants, float_mode: u8
         variants,
         uses: Uses::of(program),
         flushes: float_mode >> 4 & 3 == 0,
+        flushes_halves: float_mode >> 6 == 0,
+        nearest: float_mode & 15 == 0,
         loops: Loops::of(program),
         left: limit,
         block: first,
@@ -74,6 +80,7 @@ impl Combiner<'_> {
                 break;
             }
             let changed = self.vectors(inst)
+                || self.part_of_part(inst)
                 || self.part_instruction(inst)
                 || self.pack(inst)
                 || self.choose_by_mask(inst)
@@ -82,13 +89,22 @@ impl Combiner<'_> {
                 || self.bit_test(inst)
                 || self.fold_constants(inst)
                 || self.fold_signs(inst)
+                || self.sign_of_product(inst)
                 || self.fold_masks(inst)
                 || self.fields(inst)
                 || self.multiply_add(inst)
                 || self.clamp(inst)
+                || self.extreme_of_three(inst)
                 || self.pair(inst)
+                || self.mix_sum(inst)
+                || self.mix_inputs(inst)
+                || self.mix_output(inst)
+                || self.modify_output(inst)
                 || self.fold_offset(inst)
-                || self.read_parts(inst);
+                || self.read_halves(inst)
+                || self.move_lanes(inst)
+                || self.read_parts(inst)
+                || self.write_part(inst);
             if !changed {
                 break;
             }
@@ -348,6 +364,9 @@ impl Combiner<'_> {
     /// Two instructions for which there is one.
     fn pair(&mut self, inst: Inst) -> bool {
         let Op::Hw(outer) = self.program.op(inst) else { return false };
+        if self.shift_add(inst, outer) || self.scalar_shift_add(inst, outer) {
+            return true;
+        }
         if self.program[inst].mods != Mods::default() || self.program.operands(inst).len() != 2 {
             return false;
         }
@@ -359,6 +378,65 @@ impl Combiner<'_> {
                 if rule.at >> at & 1 != 0 && self.pair_by(inst, rule, at) {
                     return true;
                 }
+            }
+        }
+        false
+    }
+
+    /// A shift by one to four that is added, of scalars.
+    fn scalar_shift_add(&mut self, inst: Inst, outer: Opcode) -> bool {
+        use Opcode as O;
+        let carry = self.program.definitions(inst).get(1).and_then(|definition| definition.temp);
+        if !matches!(outer, O::s_add_u32 | O::s_add_i32) || carry.is_some_and(|carry| self.uses.count(carry) > 0)
+        {
+            return false;
+        }
+        let &[a, b] = self.program.operands(inst) else { return false };
+        for (shifted, other) in [(a, b), (b, a)] {
+            let Some(inner) = self.only_source(shifted) else { continue };
+            let &[value, amount] = self.program.operands(inner) else { continue };
+            let both = match amount.as_const() {
+                Some(1) => O::s_lshl1_add_u32,
+                Some(2) => O::s_lshl2_add_u32,
+                Some(3) => O::s_lshl3_add_u32,
+                Some(4) => O::s_lshl4_add_u32,
+                _ => continue,
+            };
+            let new = [value, other];
+            if self.program.op(inner) == Op::Hw(O::s_lshl_b32)
+                && self.variants.has(both)
+                && self.fits(both, &new, false)
+            {
+                self.become_op(inst, both, &new);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// A shift by a constant that is added, as a product of 24 bits, where there is no instruction for both.
+    fn shift_add(&mut self, inst: Inst, outer: Opcode) -> bool {
+        let carry = self.program.definitions(inst).get(1).and_then(|definition| definition.temp);
+        if !matches!(outer, Opcode::v_add_u32 | Opcode::v_add_co_u32)
+            || self.variants.has(Opcode::v_lshl_add_u32)
+            || self.program[inst].mods != Mods::default()
+            || carry.is_some_and(|carry| self.uses.count(carry) > 0)
+        {
+            return false;
+        }
+        let &[a, b] = self.program.operands(inst) else { return false };
+        for (shifted, other) in [(a, b), (b, a)] {
+            let Some(inner) = self.only_source(shifted) else { continue };
+            let (amount, value) = match (self.program.op(inner), self.program.operands(inner)) {
+                (Op::Hw(Opcode::v_lshlrev_b32), [amount, value])
+                | (Op::Hw(Opcode::s_lshl_b32), [value, amount]) => (amount.as_const(), *value),
+                _ => continue,
+            };
+            let Some(amount) = amount.filter(|amount| *amount < 24) else { continue };
+            let new = [value, Operand::c32(1 << amount), other];
+            if self.most(value, 4) <= 0xff_ffff && self.fits(Opcode::v_mad_u32_u24, &new, true) {
+                self.become_op(inst, Opcode::v_mad_u32_u24, &new);
+                return true;
             }
         }
         false

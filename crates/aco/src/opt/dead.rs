@@ -46,7 +46,9 @@ pub(crate) fn is_pure(program: &Program, inst: Inst) -> bool {
                 let row = opcode.row();
                 let computes = computes(row.role) || row.role == Role::Lanes;
                 let constant = program.payload(inst) == Payload::Memory(Memory::CONSTANT);
-                computes && !row.format.is_memory() || row.format == Format::Smem && constant
+                computes && !row.format.is_memory()
+                    || row.format == Format::Vinterp
+                    || row.format == Format::Smem && constant
             }
         }
 }
@@ -56,7 +58,8 @@ pub(super) fn depends_on_block(program: &Program, inst: Inst) -> bool {
     let fixed = program.operands(inst).iter().any(|operand| operand.source == Source::Fixed);
     let lanes = match program.op(inst) {
         Op::Pseudo(pseudo) => pseudo == Pseudo::AsUniform,
-        Op::Hw(opcode) => opcode.row().role == Role::Lanes,
+        // Those read other lanes of the quad.
+        Op::Hw(opcode) => opcode.row().role == Role::Lanes || opcode.row().format == Format::Vinterp,
     };
     fixed || lanes
 }

@@ -224,6 +224,7 @@ impl Combiner<'_> {
         match opcode {
             Opcode::v_and_b32 => self.extract(inst) || self.and_complement(inst),
             Opcode::v_or_b32 => self.insert(inst),
+            Opcode::v_lshlrev_b32 => self.shift_out(inst),
             Opcode::v_lshrrev_b32 => self.shift_back(inst, Opcode::v_bfe_u32),
             Opcode::v_ashrrev_i32 => self.shift_back(inst, Opcode::v_bfe_i32),
             _ => false,
@@ -256,6 +257,30 @@ impl Combiner<'_> {
             }
         }
         false
+    }
+
+    /// The low bits of a word, of which a shift to the left leaves no others.
+    fn shift_out(&mut self, inst: Inst) -> bool {
+        let &[shift, word] = self.program.operands(inst) else { return false };
+        let Some(left) = shift.as_const().map(|shift| 32 - (shift & 31)) else { return false };
+        let Some(inner) = self.source(word) else { return false };
+        let (value, bits) = match (self.program.op(inner), self.program.operands(inner)) {
+            (Op::Hw(Opcode::v_bfe_u32 | Opcode::v_bfe_i32), [value, first, bits]) if first.is_const(0) => {
+                (*value, bits.as_const())
+            }
+            (Op::Hw(Opcode::v_and_b32), [a, b]) => {
+                let (mask, value) = if a.as_const().is_some() { (a, b) } else { (b, a) };
+                (*value, mask.as_const().map(|mask| u64::from((mask as u32).trailing_ones())))
+            }
+            _ => return false,
+        };
+        let new = [shift, value];
+        let kept = bits.is_some_and(|bits| bits >= left) && value.as_temp().is_some();
+        if !kept || !self.fits(Opcode::v_lshlrev_b32, &new, false) {
+            return false;
+        }
+        self.set_operands(inst, &new);
+        true
     }
 
     /// A word that is shifted left, then at least as far right.

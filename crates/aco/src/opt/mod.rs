@@ -1,23 +1,28 @@
 //! Optimization: takes a program that is [`Progress::Selected`](crate::ir::Progress::Selected); leaves it `Selected`, with the same results and fewer instructions.
 //!
 //! [`numbering`] removes what is computed twice, [`combine`] makes one instruction of several, [`dead`] removes what nobody reads. Arithmetic gives the
-//! same bits as before. Never: decides which registers are used.
+//! same bits as before, except where [`FloatFreedom`](crate::ir::FloatFreedom) of instructions says otherwise. Never: decides which registers are used.
 
 mod combine;
 mod conditions;
 mod dead;
 mod fields;
 mod fits;
+mod lanes;
 mod loops;
 mod masks;
+mod mix;
 mod numbering;
 mod offsets;
+mod outputs;
 mod parts;
 mod rules;
 mod signs;
 mod uses;
 
 pub(crate) use dead::{computes, is_pure};
+pub(crate) use lanes::{LANE_MODS, moves_all};
+pub(crate) use rules::swapped;
 
 use crate::ir::Program;
 use crate::ir::shape::Variants;

@@ -15,7 +15,7 @@ use unwedge_isa::amdgcn::model::Format;
 /// What makes two instructions the same, without operands and definitions.
 fn head(program: &Program, inst: Inst) -> impl Hash + Eq + use<> {
     let data = &program[inst];
-    (data.op, data.form, data.mods, data.payload, data.exact)
+    (data.op, data.form, data.mods, data.payload, data.exact, data.freedom)
 }
 
 fn operands(program: &Program, inst: Inst) -> impl Iterator<Item: Hash + Eq> {

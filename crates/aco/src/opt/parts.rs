@@ -3,15 +3,15 @@
 use super::combine::Combiner;
 use crate::ir::shape;
 use crate::ir::{Inst, Op, Operand, Pseudo, RegClass};
-use unwedge_isa::amdgcn::model::{Class, Form, Format, Gfx, Mod, Role, Type};
+use unwedge_isa::amdgcn::model::{Form, Format, Gfx, Mod, Role, Type};
 use unwedge_isa::amdgcn::{Mods, Opcode};
 
 /// Codes of what an operand of SDWA is: a byte by its number, a half, the word.
-const HALVES: i32 = 4;
-const WORD: i32 = 6;
+pub(super) const HALVES: i32 = 4;
+pub(super) const WORD: i32 = 6;
 
 /// Which part of a word a field is.
-fn part(first: u64, bits: u64) -> Option<i32> {
+pub(super) fn part(first: u64, bits: u64) -> Option<i32> {
     match (first, bits) {
         (0 | 8 | 16 | 24, 8) => Some((first / 8) as i32),
         (0 | 16, 16) => Some(HALVES + (first / 16) as i32),
@@ -53,6 +53,9 @@ impl Combiner<'_> {
 
     /// The word that an operand is a part of, which part, and whether its sign is extended.
     fn part_of(&self, operand: Operand) -> Option<(Operand, i32, bool)> {
+        if let Some(found) = self.extracted_part(operand) {
+            return Some(found);
+        }
         let inner = self.source(operand)?;
         let operands = self.program.operands(inner);
         let signed = matches!(self.program.op(inner), Op::Hw(Opcode::v_bfe_i32 | Opcode::v_ashrrev_i32));
@@ -77,6 +80,109 @@ impl Combiner<'_> {
         };
         let vector = word.as_temp().is_some() && word.class.is_vgpr() && word.class.bytes() == 4;
         vector.then_some((word, code, signed))
+    }
+
+    /// The same, of values of less than a word.
+    fn extracted_part(&self, operand: Operand) -> Option<(Operand, i32, bool)> {
+        let inner = self.definition(operand.as_temp()?)?;
+        let bytes = u64::from(operand.class.bytes());
+        let (word, first, bits, signed) = match (self.program.op(inner), self.program.operands(inner)) {
+            (Op::Pseudo(Pseudo::ExtractVector), [word, number]) => {
+                (*word, number.as_const()?.checked_mul(8 * bytes)?, 8 * bytes, false)
+            }
+            (Op::Pseudo(Pseudo::SplitVector), [word]) => {
+                let made = self.program.definitions(inner).iter();
+                let before = made.take_while(|definition| definition.temp != operand.as_temp());
+                let first: u64 = before.map(|definition| u64::from(definition.class.bytes())).sum();
+                (*word, 8 * first, 8 * bytes, false)
+            }
+            (Op::Pseudo(Pseudo::Extract), [word, number, bits, signed]) => {
+                let bits = bits.as_const()?;
+                (*word, number.as_const()?.checked_mul(bits)?, bits.min(8 * bytes), !signed.is_const(0))
+            }
+            _ => return None,
+        };
+        let vector = word.as_temp().is_some() && word.class == RegClass::V1 && bytes < 4;
+        let code = part(first, bits).filter(|_| vector)?;
+        // The sign of all that is read is not extended.
+        Some((word, code, signed && bits < 8 * bytes))
+    }
+
+    /// A part of a part of a word.
+    pub(super) fn part_of_part(&mut self, inst: Inst) -> bool {
+        if !self.program.op(inst).is(Pseudo::ExtractVector) {
+            return false;
+        }
+        let &[value, number] = self.program.operands(inst) else { return false };
+        let class = self.program.definitions(inst)[0].class;
+        let size = u64::from(class.bytes()) * 8;
+        let Some((word, code, signed)) = self.part_of(value).filter(|_| size < 32) else { return false };
+        let (first, bits) =
+            if code < HALVES { (code as u64 * 8, 8) } else { ((code - HALVES) as u64 * 16, 16) };
+        let Some(start) = number.as_const().and_then(|number| number.checked_mul(size)) else {
+            return false;
+        };
+        if start + size <= bits {
+            let number = Operand::c32(((first + start) / size) as u32);
+            if (first + start) % size != 0 {
+                return false;
+            }
+            self.set_operands(inst, &[word, number]);
+            return true;
+        }
+        if start != 0 || bits != 8 || size != 16 {
+            return false;
+        }
+        let field = [word, Operand::c32((first / 8) as u32), Operand::c32(8), Operand::c32(signed.into())];
+        self.set_operands(inst, &field);
+        self.program[inst].op = Op::Pseudo(Pseudo::Extract);
+        true
+    }
+
+    /// The word of which the low 16 bits of an operand are a half, and whether the upper one.
+    pub(super) fn half_of_word(&self, operand: Operand) -> Option<(Operand, bool)> {
+        match self.part_of(operand)? {
+            (word, code, _) if code == HALVES => Some((word, false)),
+            (word, code, _) if code == HALVES + 1 => Some((word, true)),
+            _ => None,
+        }
+    }
+
+    /// Instructions of 16 bits read halves of words.
+    pub(super) fn read_halves(&mut self, inst: Inst) -> bool {
+        let Op::Hw(opcode) = self.program.op(inst) else { return false };
+        let vector =
+            matches!(opcode.row().format, Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3);
+        if !vector || !matches!(self.program[inst].form, Form::Native | Form::E64) || self.program.parts_share {
+            return false;
+        }
+        let long = self.variants.variant(opcode, Form::E64).or(self.variants.variant(opcode, Form::Native));
+        let Some(variant) = long else { return false };
+        let selects = variant.mod_set >> Mod::OpSel as u8 & 1 != 0;
+        for (at, slot) in shape::operands(variant).enumerate() {
+            let Some(&operand) = self.program.operands(inst).get(at) else { break };
+            let mut mods = self.program[inst].mods;
+            let chosen = slot.source < 3 && mods.get(Mod::OpSel) >> slot.source & 1 != 0;
+            if slot.ty.bits() != 16 || slot.source > 2 || chosen {
+                continue;
+            }
+            let Some((word, upper)) = self.half_of_word(operand) else { continue };
+            let mut operands = self.program.operands(inst).to_vec();
+            operands[at] = word;
+            if upper {
+                if !selects || !self.fits(opcode, &operands, true) {
+                    continue;
+                }
+                mods.set(Mod::OpSel, mods.get(Mod::OpSel) | 1 << slot.source);
+                if self.variants.variant(opcode, Form::E64).is_some() {
+                    self.program[inst].form = Form::E64;
+                }
+            }
+            self.set_operands(inst, &operands);
+            self.program[inst].mods = mods;
+            return true;
+        }
+        false
     }
 
     /// Reads parts of words in place.
@@ -123,11 +229,16 @@ impl Combiner<'_> {
         let plain = slots.len() == operands.len()
             && shape::definitions(variant).count() == self.program.definitions(inst).len()
             && slots.iter().all(|slot| {
-                matches!(slot.ty, Type::U32 | Type::I32 | Type::B32 | Type::F32) && slot.source < 2
+                let word = matches!(slot.ty, Type::U32 | Type::I32 | Type::B32 | Type::F32);
+                let half = matches!(slot.ty, Type::U16 | Type::I16 | Type::B16 | Type::F16);
+                (word || half && !self.program.parts_share) && slot.source < 2
             });
         let known = |id: Mod| variant.mod_set >> id as u8 & 1 != 0;
         let signs = self.program[inst].mods;
-        if !plain || signs != Mods::default() && !(known(Mod::Neg) && known(Mod::Abs)) {
+        if !plain
+            || signs != Mods::default() && !(known(Mod::Neg) && known(Mod::Abs))
+            || self.is_sign_change(inst)
+        {
             return false;
         }
         let (mut new, mut codes, mut extended) = (operands.clone(), [WORD; 2], 0);
@@ -135,7 +246,7 @@ impl Combiner<'_> {
             let source = usize::from(slots[at].source);
             match self.part_of(*operand) {
                 // Sources of floats do not extend signs.
-                Some((_, _, true)) if slots[at].ty == Type::F32 || !known(Mod::Sext) => {}
+                Some((_, _, true)) if slots[at].ty.is_float() || !known(Mod::Sext) => {}
                 Some((word, code, signed)) => {
                     (new[at], codes[source]) = (word, code);
                     extended |= i32::from(signed) << source;
@@ -150,8 +261,7 @@ impl Combiner<'_> {
             if scalar && !scalars.contains(&operand.source) {
                 scalars.push(operand.source);
             }
-            let constant = super::fits::literal(self.variants, slot, operand).is_none();
-            vector || slot.class == Class::SrcSdwa && (scalar || operand.as_const().is_some() && constant)
+            vector || self.sdwa_reads(slot, operand)
         });
         let limit = if self.variants.gpu().generation() >= Gfx::Gfx10 { 2 } else { 1 };
         if !fits || scalars.len() > limit || codes == [WORD; 2] {

@@ -71,10 +71,6 @@ const RULES: &[Rule] = rules! {
     v_max_u32 EITHER v_min_u32 => v_minmax_u32 First Second Other;
     v_min_i32 EITHER v_max_i32 => v_maxmin_i32 First Second Other;
     v_max_i32 EITHER v_min_i32 => v_minmax_i32 First Second Other;
-    v_min_f32 EITHER v_min_f32 => v_min3_f32 First Second Other;
-    v_max_f32 EITHER v_max_f32 => v_max3_f32 First Second Other;
-    v_min_f32 EITHER v_max_f32 => v_maxmin_f32 First Second Other;
-    v_max_f32 EITHER v_min_f32 => v_minmax_f32 First Second Other;
 };
 
 /// By the opcode of the one that reads, those of one in the order of the table.
@@ -129,7 +125,7 @@ pub(super) const CLAMPS: &[ClampRule] = &[
 ];
 
 /// The instruction that does the same with its two operands in the other order. Comparisons are not in the table.
-pub(super) fn swapped(opcode: Opcode) -> Option<Opcode> {
+pub(crate) fn swapped(opcode: Opcode) -> Option<Opcode> {
     use Opcode as O;
     Some(match opcode {
         O::v_add_f32

@@ -38,7 +38,7 @@ impl Selector<'_> {
         if let Some(block) = self.block {
             let inst = self.program.append(block, new);
             self.program[inst].loc = self.loc;
-            self.program[inst].exact = self.exact;
+            (self.program[inst].exact, self.program[inst].freedom) = (self.exact, self.freedom);
         }
     }
 

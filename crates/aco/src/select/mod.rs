@@ -25,7 +25,10 @@ mod system;
 use crate::abi::{ArgLocation, Args, Argument, Interface, is_image, lanes_read};
 use crate::compile::{CompileError, Options};
 use crate::ir::shape::Variants;
-use crate::ir::{Block, Definition, Neighbours, NewInst, Operand, PhysReg, Program, Pseudo, RegClass, ScratchArgs, Temp};
+use crate::ir::{
+    Block, Definition, FloatFreedom, Neighbours, NewInst, Operand, PhysReg, Program, Pseudo, RegClass,
+    ScratchArgs, Temp,
+};
 use crate::stages::{HardwareStage, shifts_local_vectors};
 use banks::Banks;
 use flow::Frame;
@@ -34,7 +37,9 @@ use std::collections::HashMap;
 use unwedge_base::entity::SecondaryMap;
 use unwedge_isa::amdgcn::Gfx;
 use unwedge_shader::analysis::divergence::Divergence;
-use unwedge_shader::ir::{Base, Function, Inst, Loc, MemoryKinds, Op, Payload, Scope, Shader, Stage, Value};
+use unwedge_shader::ir::{
+    Base, Function, Inst, Loc, MemoryKinds, Op, Payload, Scope, Shader, Stage, Traits, Value,
+};
 
 /// Selects instructions for a shader.
 ///
@@ -82,6 +87,7 @@ pub(crate) fn select(parts: &[&Shader], args: &Args, options: &Options) -> Resul
         latches: Vec::new(),
         loc: None,
         exact: false,
+        freedom: FloatFreedom::default(),
         linear: None,
     };
     selector.plain_handles()?;
@@ -134,6 +140,7 @@ struct Selector<'a> {
     latches: Vec<(Block, Block, bool)>,
     loc: Option<Loc>,
     exact: bool,
+    freedom: FloatFreedom,
     /// Linear vector registers that operations over lanes share, once one needs them.
     linear: Option<[Temp; 2]>,
 }
@@ -288,12 +295,22 @@ impl Selector<'_> {
         CompileError::Operation { op: func.op(inst), ty, detail }
     }
 
+    /// What may change of the results of an operation: nothing where it is exact, or the float mode of its width keeps signs and NaNs.
+    fn float_freedom(&self, inst: Inst) -> FloatFreedom {
+        let func = self.func;
+        let [result] = *func.results(inst) else { return FloatFreedom::default() };
+        let mode = self.shader.info.float_mode(func.ty(result).base.bits());
+        let free = func.op(inst).has(Traits::FLOAT) && !func.exact(inst) && !mode.preserve;
+        if free { FloatFreedom::ALL } else { FloatFreedom::default() }
+    }
+
     /// Selects an instruction that is not flow.
     fn inst(&mut self, inst: Inst) -> Selected<()> {
         let func = self.func;
         let op = func.op(inst);
         self.loc = func.loc(inst);
         self.exact = func.exact(inst);
+        self.freedom = self.float_freedom(inst);
         let results = func.results(inst);
         if let Some(selected) = self.amd(inst) {
             return selected;
@@ -358,8 +375,8 @@ impl Selector<'_> {
                 Ok(())
             }
             (_, Payload::Image(_) | Payload::ImageAtomic(..)) => self.image(inst),
-            _ if op.has(unwedge_shader::ir::Traits::CONVERGENT) => self.subgroup(inst),
-            _ if op.has(unwedge_shader::ir::Traits::ELEMENTWISE) => self.alu(inst),
+            _ if op.has(Traits::CONVERGENT) => self.subgroup(inst),
+            _ if op.has(Traits::ELEMENTWISE) => self.alu(inst),
             _ => Err(self.unsupported(inst, None)),
         }
     }

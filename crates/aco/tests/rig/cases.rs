@@ -163,7 +163,8 @@ fn pseudo_operand(value: &Value) -> PseudoOperand {
     }
 }
 
-fn text_line(line: &str, gpu: &Gpu) -> Vec<CaseLine> {
+/// A line of text: an instruction, or several.
+pub fn text_line(line: &str, gpu: &Gpu) -> Vec<CaseLine> {
     let code = line.split(';').next().unwrap_or_default().trim();
     if let Some(number) = code.strip_prefix("mark ") {
         return vec![CaseLine::Mark(number.parse().unwrap_or_default())];

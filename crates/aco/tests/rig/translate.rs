@@ -1,13 +1,13 @@
 //! Programs of recorded cases in the IR of this compiler.
 
-use super::cases::{Case, CaseBlock, CaseLine, PseudoLine, PseudoOperand};
+use super::cases::{Case, CaseLine, PseudoLine, PseudoOperand};
 use std::collections::HashMap;
 use unwedge_aco::ir::shape::{self, Variants};
 use unwedge_aco::ir::{
-    Block, Definition, NewInst, Op, Operand, Payload, PhysReg, Program, Pseudo, RegClass, Temp,
+    Block, Definition, FloatFreedom, Inst, NewInst, Op, Operand, Payload, PhysReg, Program, Pseudo, RegClass, Temp,
 };
 use unwedge_base::entity::Entity;
-use unwedge_isa::amdgcn::model::{Class, Form, Mod, Role};
+use unwedge_isa::amdgcn::model::{Class, Form, Mod, Role, Type};
 use unwedge_isa::amdgcn::{Mods, Opcode};
 
 /// The registers of a text as `s[0:1]`, `v0.b2-3`, `m0`: the first byte.
@@ -112,10 +112,39 @@ pub const LANE_BYTES: u32 = 1024;
 /// A program in SSA form that stores the result of each part of a case.
 pub struct Ssa {
     pub program: Program,
-    /// Registers of arguments beside the descriptor and the address in `v0`: first register and how many.
-    pub arguments: Vec<(PhysReg, u8)>,
+    /// Registers of arguments beside the descriptor and the address in `v0`.
+    pub arguments: Vec<CaseArgument>,
     /// Instructions that store results, and what they need.
     pub stores: usize,
+    /// Results in the order of their places, [`PART_BYTES`] apart.
+    pub parts: Vec<PartResult>,
+    /// Instructions of the parts after ACO's phase.
+    pub theirs: usize,
+    /// Why parts are left out.
+    pub left: Vec<String>,
+}
+
+/// Bytes from a result to the next.
+pub const PART_BYTES: u32 = 16;
+
+/// An argument of a case.
+#[derive(Debug, Clone, Copy)]
+pub struct CaseArgument {
+    /// Its first register, and how many it has.
+    pub reg: PhysReg,
+    pub dwords: u8,
+    /// The bits that it may have.
+    pub most: u32,
+    temp: Option<Temp>,
+}
+
+/// The result of a part.
+#[derive(Debug, Clone, Copy)]
+pub struct PartResult {
+    /// What its bits are.
+    pub ty: Type,
+    /// What may change of it.
+    pub freedom: FloatFreedom,
 }
 
 /// What ACO prints of an instruction beside its operands.
@@ -124,15 +153,36 @@ struct Printed {
     mods: Mods,
     /// Bits that an operand has at most, by number of the operand.
     bounds: Vec<(usize, u32)>,
-    /// Operands that are the upper half of their register.
-    high: u8,
-    form: Option<Form>,
+    /// Lanes move, in one of these forms.
+    lanes: Option<[Form; 2]>,
+    freedom: FloatFreedom,
+}
+
+/// The control of DPP that ACO names so.
+fn dpp_control(word: &str) -> Option<i32> {
+    let (name, value) = word.split_once(':').unwrap_or((word, "0"));
+    let number = value.parse().unwrap_or(0);
+    let list = || value.trim_matches(['[', ']']).split(',').filter_map(|lane| lane.parse::<i32>().ok());
+    Some(match name {
+        "row_shl" => 0x100 + number,
+        "row_shr" => 0x110 + number,
+        "row_ror" => 0x120 + number,
+        "row_mirror" => 0x140,
+        "row_half_mirror" => 0x141,
+        "quad_perm" => list().enumerate().map(|(at, lane)| lane << (2 * at)).sum(),
+        _ => return None,
+    })
 }
 
 /// Reads modifiers of the line as ACO prints it.
 fn printed(line: &str, slots: &[u8]) -> Result<Printed, String> {
     let mut found = Printed::default();
-    let Some((_, right)) = line.split_once(" = ") else { return Ok(found) };
+    let Some((left, right)) = line.split_once(" = ") else { return Ok(found) };
+    let precise = left.contains("(precise)");
+    found.freedom = FloatFreedom {
+        nans: !precise && !left.contains("NaNPreserve"),
+        zeros: !precise && !left.contains("SzPreserve"),
+    };
     let Some((_, mut rest)) = right.split_once(' ') else { return Ok(found) };
     // Operands end where no comma follows.
     let mut operands = Vec::new();
@@ -157,7 +207,7 @@ fn printed(line: &str, slots: &[u8]) -> Result<Printed, String> {
             set(Mod::Abs);
         }
         if operand.contains("hi(") {
-            found.high |= bit as u8;
+            set(Mod::OpSel);
         }
         for (name, bits) in [("(is16bit)", 16), ("(is24bit)", 24)] {
             if operand.contains(name) {
@@ -171,11 +221,24 @@ fn printed(line: &str, slots: &[u8]) -> Result<Printed, String> {
             "*2" => found.mods.set(Mod::Omod, 1),
             "*4" => found.mods.set(Mod::Omod, 2),
             "*0.5" => found.mods.set(Mod::Omod, 3),
-            other => return Err(format!("modifier {other}")),
+            "fi" => found.mods.set(Mod::Fi, 1),
+            "bound_ctrl:1" => found.mods.set(Mod::BoundCtrl, 1),
+            other => match (dpp_control(other), other.strip_prefix("dpp8:")) {
+                (Some(control), _) => {
+                    found.mods.set(Mod::DppCtrl, control);
+                    found.mods.set(Mod::RowMask, 15);
+                    found.mods.set(Mod::BankMask, 15);
+                    found.lanes = Some([Form::Dpp, Form::E64Dpp]);
+                }
+                (None, Some(list)) => {
+                    let lanes = list.trim_matches(['[', ']']).split(',').filter_map(|lane| lane.parse().ok());
+                    let select: i32 = lanes.enumerate().map(|(at, lane): (_, i32)| lane << (3 * at)).sum();
+                    found.mods.set(Mod::Dpp8, select);
+                    found.lanes = Some([Form::Dpp8, Form::E64Dpp8]);
+                }
+                _ => return Err(format!("modifier {other}")),
+            },
         }
-    }
-    if found.mods != Mods::default() {
-        found.form = Some(Form::E64);
     }
     Ok(found)
 }
@@ -193,6 +256,13 @@ impl Temps {
             line.operands.iter().map(|from| self.operand(program, from)).collect::<Result<_, _>>()?;
         let print = line.print.as_deref().unwrap_or_default();
         if let Some(pseudo) = Pseudo::from_name(&line.op) {
+            let from = line.definitions.first().and_then(|from| from.class.as_deref());
+            let narrow = |operand: &Operand| {
+                from.is_some_and(|name| class(name).is_ok_and(|to| to.bytes() > operand.class.bytes()))
+            };
+            if pseudo == Pseudo::AsUniform && operands.iter().any(narrow) {
+                return Err("more bits than there are become uniform".to_owned());
+            }
             let definitions: Vec<Definition> = line
                 .definitions
                 .iter()
@@ -206,54 +276,97 @@ impl Temps {
         let opcode = match name {
             "v_add_u32" => Opcode::v_add_u32,
             "v_sub_u32" => Opcode::v_sub_u32,
-            name => Opcode::named(name).ok_or_else(|| line.op.clone())?,
+            name => Opcode::named(name)
+                .or_else(|| Opcode::named(name.strip_suffix("_inreg")?))
+                .ok_or_else(|| line.op.clone())?,
         };
         let variant = variants.widest(opcode).ok_or_else(|| format!("{name} on this GPU"))?;
         let slots: Vec<u8> = shape::operands(variant).map(|slot| slot.source).collect();
-        let Printed { mods, bounds, high, form } = printed(print, &slots)?;
+        let Printed { mods, bounds, lanes, freedom } = printed(print, &slots)?;
         for (at, bits) in bounds {
             if let Some(temp) = operands.get(at).and_then(Operand::as_temp) {
                 program.argument_bounds.push((temp, u32::MAX >> (32 - bits)));
             }
         }
-        if high != 0 {
-            return Err("halves".to_owned());
+        let has = |form: &Form| variants.number(opcode, *form).is_some();
+        let form = match lanes {
+            Some(forms) => *forms.iter().find(|form| has(form)).ok_or("lanes that move")?,
+            None if mods != Mods::default() && has(&Form::E64) => Form::E64,
+            None => Form::Native,
+        };
+        let chosen = variants.variant(opcode, form).unwrap_or(variant);
+        let (mut mods, mut operands) = (mods, operands);
+        if mods.has(Mod::OpSel) && chosen.mod_set >> Mod::OpSel as u8 & 1 == 0 {
+            // Halves that the instruction cannot name are taken out before it.
+            for (operand, source) in operands.iter_mut().zip(&slots) {
+                if mods.get(Mod::OpSel) >> source & 1 != 0 {
+                    let half = program.make_temp(RegClass::vgpr_bytes(2));
+                    let to = [Definition::temp(half, RegClass::vgpr_bytes(2))];
+                    let from = [*operand, Operand::c32(1)];
+                    program.append(block, &NewInst::pseudo(Pseudo::ExtractVector, &to, &from));
+                    *operand = Operand::temp(half, RegClass::vgpr_bytes(2));
+                }
+            }
+            mods.set(Mod::OpSel, 0);
         }
-        // Scalar values of vector instructions are where these read them, or are copied.
-        let vector_only = |class: Class| matches!(class, Class::Vgpr | Class::VgprLow);
-        if shape::operands(variant)
-            .zip(&operands)
-            .any(|(slot, of)| vector_only(slot.class) && of.class.is_sgpr())
-        {
-            return Err("a scalar operand where only vectors are read".to_owned());
+        for (slot, operand) in shape::operands(chosen).zip(&operands) {
+            // Scalar values of vector instructions are where these read them, or are copied.
+            let vector_only = matches!(slot.class, Class::Vgpr | Class::VgprLow);
+            if vector_only && operand.class.is_sgpr() {
+                return Err("a scalar operand where only vectors are read".to_owned());
+            }
+            if slot.ty.bits() == 32 && operand.as_temp().is_some() && operand.class.bytes() < 4 {
+                return Err("an operand of less bits than are read".to_owned());
+            }
         }
         let definitions: Vec<Definition> =
             line.definitions.iter().map(|from| self.definition(program, from)).collect::<Result<_, _>>()?;
-        let form = form.filter(|form| variants.number(opcode, *form).is_some()).unwrap_or(Form::Native);
         let new = NewInst { mods, form, ..NewInst::hw(opcode, &definitions, &operands) };
         let inst = program.append(block, &new);
         program[inst].exact = print.contains("(precise)");
+        program[inst].freedom = freedom;
         Ok(())
     }
 }
 
-/// The last value that a part of a case makes, and whether only its lower half counts.
-fn result(program: &Program, block: Block) -> Option<(Operand, bool)> {
-    let &inst = program.blocks[block].insts.last()?;
+/// The value that an instruction makes, and what its bits are.
+fn result(program: &Program, inst: Inst) -> Option<(Operand, PartResult)> {
     let definition = program.definitions(inst).first()?;
     (!program.op(inst).is(Pseudo::StartProgram)).then_some(())?;
-    // Instructions of 16 bits leave anything in the upper half.
-    let narrow = match program.op(inst) {
-        Op::Hw(opcode) => Variants::of(&program.gpu)
-            .widest(opcode)
-            .and_then(|variant| shape::definitions(variant).next())
-            .is_some_and(|slot| slot.ty.bits() == 16),
-        Op::Pseudo(_) => false,
+    let ty = match program.op(inst) {
+        Op::Hw(opcode) => {
+            let variants = Variants::of(&program.gpu);
+            variants.widest(opcode).and_then(|variant| shape::definitions(variant).next()).map(|slot| slot.ty)
+        }
+        Op::Pseudo(_) => None,
     };
-    Some((Operand::temp(definition.temp?, definition.class), narrow))
+    let part = PartResult { ty: ty.unwrap_or(Type::B32), freedom: program[inst].freedom };
+    Some((Operand::temp(definition.temp?, definition.class), part))
 }
 
-/// The program of a case in SSA form.
+/// The parts of a case: blocks with lines between marks, before and after ACO's phase.
+fn parts(case: &Case) -> Result<Vec<(usize, &[CaseLine], &[CaseLine])>, String> {
+    let mut found = Vec::new();
+    for (number, (input, output)) in case.input.iter().zip(&case.output).enumerate() {
+        let (input, output) = (sections(&input.code), sections(&output.code));
+        if input.len() != output.len() {
+            return Err("parts that differ".to_owned());
+        }
+        found.extend(input.into_iter().zip(output).map(|(input, output)| (number, input, output)));
+    }
+    Ok(found)
+}
+
+/// The temporary that the last instruction defines.
+fn last_defined(lines: &[CaseLine]) -> Option<u32> {
+    lines.iter().rev().find_map(|line| match line {
+        CaseLine::Pseudo(line) if line.op != "p_startpgm" => line.definitions.first()?.temp,
+        _ => None,
+    })
+}
+
+/// The program of a case in SSA form. Marks read the result of their part; which one that is, the instruction before them says that ACO leaves.
+/// What this IR does not have is left out, with the parts that need it.
 pub fn ssa(case: &Case) -> Result<Ssa, String> {
     let variants = Variants::of(&case.gpu);
     let mut program = Program::new(case.gpu);
@@ -261,76 +374,173 @@ pub fn ssa(case: &Case) -> Result<Ssa, String> {
     let class = RegClass::sgpr(4);
     let descriptor = program.make_temp(class);
     let address = program.make_temp(RegClass::V1);
-    let mut arguments = Vec::new();
-    let (mut stores, mut offset) = (0, 0);
-    for (number, own) in case.input.iter().enumerate() {
-        let block = program.add_block();
-        program.blocks[block].top_level = true;
-        if number > 0 {
-            let before = Block::new(number - 1);
-            program.append(before, &NewInst::pseudo(Pseudo::LogicalEnd, &[], &[]));
-            program.append(before, &NewInst::pseudo(Pseudo::Branch, &[], &[]));
-            program.link(before, block);
-            program.append(block, &NewInst::pseudo(Pseudo::LogicalStart, &[], &[]));
+    let mut made = Ssa {
+        program: Program::new(case.gpu),
+        arguments: Vec::new(),
+        stores: 0,
+        parts: Vec::new(),
+        theirs: 0,
+        left: Vec::new(),
+    };
+    let mut last = None;
+    for (number, input, output) in parts(case)? {
+        if last != Some(number) {
+            let block = program.add_block();
+            program.blocks[block].top_level = true;
+            if let Some(before) = last {
+                let before = Block::new(before);
+                program.append(before, &NewInst::pseudo(Pseudo::LogicalEnd, &[], &[]));
+                program.append(before, &NewInst::pseudo(Pseudo::Branch, &[], &[]));
+                program.link(before, block);
+                program.append(block, &NewInst::pseudo(Pseudo::LogicalStart, &[], &[]));
+            }
+            last = Some(number);
         }
-        let mut fresh = false;
-        for line in &own.code {
+        let block = Block::new(number);
+        let mut why = None;
+        for line in input {
             match line {
                 CaseLine::Pseudo(pseudo) if pseudo.op == "p_startpgm" => {
-                    let mut definitions = vec![
+                    let own = [
                         Definition::fixed(descriptor, class, PhysReg::sgpr(DESCRIPTOR)),
                         Definition::fixed(address, RegClass::V1, PhysReg::vgpr(0)),
                     ];
-                    let (mut scalar, mut vector) = (4u8, 1u8);
-                    for from in &pseudo.definitions {
-                        let mut definition = temps.definition(&mut program, from)?;
-                        let dwords = definition.class.dwords();
-                        let reg = if definition.class.is_sgpr() {
-                            scalar = scalar.next_multiple_of(dwords.min(4));
-                            scalar += dwords;
-                            PhysReg::sgpr(scalar - dwords)
-                        } else {
-                            vector += dwords;
-                            PhysReg::vgpr(vector - dwords)
-                        };
-                        definition.reg = Some(reg);
-                        arguments.push((reg, dwords));
-                        definitions.push(definition);
-                    }
-                    program.append(block, &NewInst::pseudo(Pseudo::StartProgram, &definitions, &[]));
-                    program.append(block, &NewInst::pseudo(Pseudo::LogicalStart, &[], &[]));
+                    made.arguments = start(&mut program, &mut temps, block, &own, pseudo)?;
                 }
                 CaseLine::Pseudo(pseudo) => {
-                    temps.ssa(&mut program, &variants, block, pseudo)?;
-                    fresh = true;
-                }
-                CaseLine::Mark(_) if fresh => {
-                    fresh = false;
-                    let (value, narrow) = result(&program, block).ok_or("a part without result")?;
-                    stores += store(&mut program, block, (value, narrow), [descriptor, address], offset)?;
-                    offset += 16;
+                    if let Err(error) = temps.ssa(&mut program, &variants, block, pseudo) {
+                        why = Some(why.unwrap_or(error));
+                    }
                 }
                 CaseLine::Mark(_) => {}
                 CaseLine::Inst(inst) if inst.row().role == Role::End => {}
                 other => return Err(format!("{other:?}")),
             }
         }
+        let Some(wanted) = last_defined(output).or(last_defined(input)) else { continue };
+        let defines = |inst: &Inst| {
+            let first = program.definitions(*inst).first().and_then(|definition| definition.temp);
+            first.is_some() && first == temps.0.get(&wanted).copied()
+        };
+        let inst = program.blocks[block].insts.iter().copied().find(defines);
+        match inst.and_then(|inst| result(&program, inst)) {
+            Some((value, part)) => {
+                let offset = made.parts.len() as u32 * PART_BYTES;
+                made.stores += store(&mut program, block, (value, part.ty), [descriptor, address], offset)?;
+                made.parts.push(part);
+                made.theirs += output.iter().filter(|line| computes(line)).count();
+            }
+            None => made.left.push(why.unwrap_or_else(|| format!("%{wanted} is not defined in its part"))),
+        }
     }
     let last = program.blocks.keys().last().ok_or("no block")?;
     program.append(last, &NewInst::pseudo(Pseudo::LogicalEnd, &[], &[]));
     program.append(last, &NewInst::hw(Opcode::s_endpgm, &[], &[]));
-    Ok(Ssa { program, arguments, stores })
+    for argument in &mut made.arguments {
+        let bounds = program.argument_bounds.iter().filter(|(temp, _)| Some(*temp) == argument.temp);
+        argument.most = bounds.map(|(_, most)| *most).min().unwrap_or(u32::MAX);
+    }
+    made.program = program;
+    Ok(made)
+}
+
+/// The program of a case of one block in SSA form. It stores every value that nothing reads.
+pub fn whole(case: &Case) -> Result<Ssa, String> {
+    let [input] = &case.input[..] else { return Err("several blocks".to_owned()) };
+    let variants = Variants::of(&case.gpu);
+    let mut program = Program::new(case.gpu);
+    let mut temps = Temps::default();
+    let class = RegClass::sgpr(4);
+    let [descriptor, address] = [class, RegClass::V1].map(|class| program.make_temp(class));
+    let own = [
+        Definition::fixed(descriptor, class, PhysReg::sgpr(DESCRIPTOR)),
+        Definition::fixed(address, RegClass::V1, PhysReg::vgpr(0)),
+    ];
+    let block = program.add_block();
+    program.blocks[block].top_level = true;
+    let mut arguments = Vec::new();
+    for line in &input.code {
+        match line {
+            CaseLine::Pseudo(line) if line.op == "p_startpgm" => {
+                arguments = start(&mut program, &mut temps, block, &own, line)?;
+            }
+            CaseLine::Pseudo(line) => temps.ssa(&mut program, &variants, block, line)?,
+            CaseLine::Mark(_) => {}
+            CaseLine::Inst(inst) if inst.row().role == Role::End => {}
+            other => return Err(format!("{other:?}")),
+        }
+    }
+    let insts = program.blocks[block].insts.clone();
+    let read: Vec<Temp> =
+        insts.iter().flat_map(|inst| program.operands(*inst)).filter_map(Operand::as_temp).collect();
+    let made: Vec<Definition> = insts
+        .iter()
+        .filter(|inst| !program.op(**inst).is(Pseudo::StartProgram))
+        .flat_map(|inst| program.definitions(*inst))
+        .copied()
+        .collect();
+    let (mut parts, mut stores) = (Vec::new(), 0);
+    for definition in made {
+        let Some(temp) = definition.temp.filter(|temp| !read.contains(temp)) else { continue };
+        // There is no store of three bytes.
+        if definition.class.bytes() == 3 {
+            continue;
+        }
+        let value = Operand::temp(temp, definition.class);
+        let offset = parts.len() as u32 * PART_BYTES;
+        stores += store(&mut program, block, (value, Type::B32), [descriptor, address], offset)?;
+        parts.push(PartResult { ty: Type::B32, freedom: FloatFreedom::default() });
+    }
+    program.append(block, &NewInst::pseudo(Pseudo::LogicalEnd, &[], &[]));
+    program.append(block, &NewInst::hw(Opcode::s_endpgm, &[], &[]));
+    let hardware = |line: &&CaseLine| match line {
+        CaseLine::Inst(inst) => !matches!(inst.row().role, Role::End | Role::Message),
+        CaseLine::Pseudo(line) => Opcode::named(line.op.trim_end_matches("_e64")).is_some(),
+        CaseLine::Mark(_) | CaseLine::Unread(_) => false,
+    };
+    let theirs = case.output.iter().flat_map(|block| &block.code).filter(hardware).count();
+    Ok(Ssa { program, arguments, stores, parts, theirs, left: Vec::new() })
+}
+
+/// Starts the program: arguments of the rig, then those of the case. Returns the registers of those.
+fn start(
+    program: &mut Program,
+    temps: &mut Temps,
+    block: Block,
+    own: &[Definition],
+    line: &PseudoLine,
+) -> Result<Vec<CaseArgument>, String> {
+    let (mut definitions, mut arguments) = (own.to_vec(), Vec::new());
+    let (mut scalar, mut vector) = (4u8, 1u8);
+    for from in &line.definitions {
+        let mut definition = temps.definition(program, from)?;
+        let dwords = definition.class.dwords();
+        let reg = if definition.class.is_sgpr() {
+            scalar = scalar.next_multiple_of(dwords.min(4));
+            scalar += dwords;
+            PhysReg::sgpr(scalar - dwords)
+        } else {
+            vector += dwords;
+            PhysReg::vgpr(vector - dwords)
+        };
+        definition.reg = Some(reg);
+        arguments.push(CaseArgument { reg, dwords, most: u32::MAX, temp: definition.temp });
+        definitions.push(definition);
+    }
+    program.append(block, &NewInst::pseudo(Pseudo::StartProgram, &definitions, &[]));
+    program.append(block, &NewInst::pseudo(Pseudo::LogicalStart, &[], &[]));
+    Ok(arguments)
 }
 
 /// Stores a value; how many instructions that takes.
 fn store(
     program: &mut Program,
     block: Block,
-    (value, narrow): (Operand, bool),
+    (value, ty): (Operand, Type),
     [descriptor, address]: [Temp; 2],
     offset: u32,
 ) -> Result<usize, String> {
-    if offset + 16 > LANE_BYTES || value.class.bytes() > 4 {
+    if offset + PART_BYTES > LANE_BYTES || value.class.bytes() > 4 {
         return Err("a result that is too large".to_owned());
     }
     let mut count = 1;
@@ -345,7 +555,8 @@ fn store(
     let opcode = match value.class.bytes() {
         1 => Opcode::buffer_store_byte,
         2 => Opcode::buffer_store_short,
-        4 if narrow => Opcode::buffer_store_short,
+        // Instructions of 16 bits leave anything in the upper half.
+        4 if ty.bits() == 16 => Opcode::buffer_store_short,
         _ => Opcode::buffer_store_dword,
     };
     let mut mods = Mods::default();
@@ -361,14 +572,13 @@ fn store(
     Ok(count)
 }
 
-/// Instructions of the program of a case that compute something: all but those that start and end it.
-pub fn instructions(blocks: &[CaseBlock]) -> usize {
-    let computes = |line: &&CaseLine| match line {
+/// Whether a line of a case computes something: all but those that start and end it do.
+fn computes(line: &CaseLine) -> bool {
+    match line {
         CaseLine::Pseudo(line) => line.op != "p_startpgm",
         CaseLine::Inst(inst) => !matches!(inst.row().role, Role::End | Role::Message),
         CaseLine::Mark(_) | CaseLine::Unread(_) => false,
-    };
-    blocks.iter().flat_map(|block| &block.code).filter(computes).count()
+    }
 }
 
 /// Instructions of a program that compute something.

@@ -24,10 +24,11 @@ pub enum CodeVerdict {
 }
 
 /// Optional phases in their order: the option of `--aco-debug` that leaves them out, and what they are.
-const PHASES: [(&str, &str); 7] = [
+const PHASES: [(&str, &str); 8] = [
     ("novn", "value numbering"),
     ("noopt", "combining of instructions"),
     ("nosched", "scheduling"),
+    ("noforward", "optimization after allocation"),
     ("noskips", "leaving out branches"),
     ("nosched-vopd", "dual instructions"),
     ("noclauses", "clauses"),

@@ -1,0 +1,255 @@
+//! Optimization after allocation: takes a machine program without waits, and leaves one that does the same with fewer instructions.
+//!
+//! A comparison with zero goes where the instruction that made the value has left the answer in `scc`. That instruction moves to the comparison where
+//! others between them write `scc` as well. A move of lanes (DPP) becomes part of the instruction that reads and overwrites its result. Never: looks
+//! beyond a block; `scc` holds nothing between blocks.
+
+use crate::machine::{MachineBlock, MachineInst, MachineProgram};
+use crate::opt::{LANE_MODS, moves_all, swapped};
+use unwedge_isa::amdgcn::effects::{self, Effects};
+use unwedge_isa::amdgcn::model::{Form, Format, Mod, Type};
+use unwedge_isa::amdgcn::{Gpu, Inst, Mods, Opcode, Operand, Reg, codec, tables};
+
+/// How far back a value is looked for.
+const REACH: usize = 16;
+
+/// Removes comparisons and moves whose work other instructions do.
+pub fn simplify(program: &mut MachineProgram) {
+    let gpu = program.gpu;
+    for block in &mut program.blocks {
+        let mut at = 0;
+        while at < block.insts.len() {
+            if answered(block, at, &gpu) || moved(block, at, &gpu) {
+                // What follows is now in its place.
+                continue;
+            }
+            at += 1;
+        }
+    }
+}
+
+/// Whether an instruction leaves in `scc` whether its result is not zero.
+fn leaves_condition(opcode: Opcode) -> bool {
+    use Opcode as O;
+    matches!(
+        opcode,
+        O::s_and_b32
+            | O::s_and_b64
+            | O::s_or_b32
+            | O::s_or_b64
+            | O::s_xor_b32
+            | O::s_xor_b64
+            | O::s_andn2_b32
+            | O::s_andn2_b64
+            | O::s_orn2_b32
+            | O::s_orn2_b64
+            | O::s_nand_b32
+            | O::s_nand_b64
+            | O::s_nor_b32
+            | O::s_nor_b64
+            | O::s_xnor_b32
+            | O::s_xnor_b64
+            | O::s_not_b32
+            | O::s_not_b64
+            | O::s_lshl_b32
+            | O::s_lshl_b64
+            | O::s_lshr_b32
+            | O::s_lshr_b64
+            | O::s_ashr_i32
+            | O::s_ashr_i64
+            | O::s_bfe_u32
+            | O::s_bfe_i32
+            | O::s_bfe_u64
+            | O::s_bfe_i64
+            | O::s_bcnt1_i32_b32
+            | O::s_bcnt1_i32_b64
+    )
+}
+
+/// The register that a comparison compares with zero, its dwords, and whether it asks for zero.
+fn compared_with_zero(inst: &Inst) -> Option<(Reg, u8, bool)> {
+    use Opcode as O;
+    let (dwords, zero) = match inst.opcode() {
+        O::s_cmp_eq_u32 | O::s_cmp_eq_i32 => (1, true),
+        O::s_cmp_lg_u32 | O::s_cmp_lg_i32 => (1, false),
+        O::s_cmp_eq_u64 => (2, true),
+        O::s_cmp_lg_u64 => (2, false),
+        _ => return None,
+    };
+    let [a, b, ..] = inst.operands;
+    let is_zero = |operand: &Operand| matches!(operand, Operand::Inline(128) | Operand::Literal(0));
+    match (a, b) {
+        (Operand::Reg { reg, .. }, other) | (other, Operand::Reg { reg, .. }) if is_zero(&other) => {
+            Some((reg, dwords, zero))
+        }
+        _ => None,
+    }
+}
+
+/// Whether the comparison at a place went away because `scc` has the answer.
+fn answered(block: &mut MachineBlock, at: usize, gpu: &Gpu) -> bool {
+    let Some((reg, dwords, zero)) = compared_with_zero(&block.insts[at].inst) else { return false };
+    let effects_at = |place: usize| effects::of(&block.insts[place].inst, gpu);
+    let writes = |effects: &Effects| (0..u16::from(dwords)).any(|number| effects.writes.has(Reg(reg.0 + number)));
+    let first = at.saturating_sub(REACH);
+    let Some(maker) = (first..at).rev().find(|place| writes(&effects_at(*place))) else { return false };
+    let made = block.insts[maker].inst;
+    let whole = matches!(made.operands[0], Operand::Reg { reg: own, dwords: count, .. } if own == reg && count == dwords);
+    if !leaves_condition(made.opcode()) || !whole {
+        return false;
+    }
+    let own = effects_at(maker);
+    let overwritten = (maker + 1..at).find(|place| effects_at(*place).writes.has(Reg::SCC));
+    if let Some(overwritten) = overwritten {
+        let made = own.writes.without(&scc());
+        let passes = |place: usize| {
+            let between = effects_at(place);
+            let answers = place <= overwritten && between.reads.has(Reg::SCC);
+            !answers
+                && !between.reads.meets(&made)
+                && !between.writes.meets(&made)
+                && !between.writes.meets(&own.reads)
+        };
+        if own.reads.has(Reg::SCC) || !(maker + 1..at).all(passes) {
+            return false;
+        }
+    }
+    let Some(readers) = readers(block, at, gpu) else { return false };
+    if zero {
+        let flipped: Option<Vec<_>> =
+            readers.iter().map(|place| Some((*place, flipped(&block.insts[*place].inst, gpu)?))).collect();
+        let Some(flipped) = flipped else { return false };
+        for (place, inst) in flipped {
+            block.insts[place].inst = inst;
+        }
+    }
+    block.insts.remove(at);
+    if overwritten.is_some() {
+        let inst = block.insts.remove(maker);
+        block.insts.insert(at - 1, inst);
+    }
+    true
+}
+
+/// `scc` alone.
+fn scc() -> effects::Regs {
+    let mut regs = effects::Regs::default();
+    regs.insert(Reg::SCC, 1);
+    regs
+}
+
+/// The instructions that read what one leaves in `scc`.
+fn readers(block: &MachineBlock, from: usize, gpu: &Gpu) -> Option<Vec<usize>> {
+    let mut found = Vec::new();
+    for (place, inst) in block.insts.iter().enumerate().skip(from + 1) {
+        let touched = effects::of(&inst.inst, gpu);
+        if touched.reads.has(Reg::SCC) {
+            found.push(place);
+        }
+        if touched.writes.has(Reg::SCC) {
+            break;
+        }
+    }
+    (!found.is_empty()).then_some(found)
+}
+
+/// The same for the opposite condition.
+fn flipped(inst: &Inst, gpu: &Gpu) -> Option<Inst> {
+    use Opcode as O;
+    let mut new = *inst;
+    match inst.opcode() {
+        O::s_cselect_b32 | O::s_cselect_b64 => new.operands.swap(1, 2),
+        O::s_cbranch_scc0 => new = with_opcode(inst, O::s_cbranch_scc1, inst.variant().form, gpu)?,
+        O::s_cbranch_scc1 => new = with_opcode(inst, O::s_cbranch_scc0, inst.variant().form, gpu)?,
+        _ => return None,
+    }
+    Some(new)
+}
+
+/// Another instruction with the same operands and modifiers.
+fn with_opcode(inst: &Inst, opcode: Opcode, form: Form, gpu: &Gpu) -> Option<Inst> {
+    let mut variants = crate::ir::shape::variants_of(opcode);
+    let has = |variant: &tables::Variant| {
+        variant.form == form && variant.second.is_none() && tables::has(variant, gpu)
+    };
+    let (number, variant) = variants.find(|(_, variant)| has(variant))?;
+    if variant.slots.len() != inst.variant().slots.len() {
+        return None;
+    }
+    let mut made = Inst::new(number)?;
+    (made.operands, made.mods) = (inst.operands, inst.mods);
+    Some(made)
+}
+
+/// Whether the instruction at a place took over the move of lanes before it, which went away.
+fn moved(block: &mut MachineBlock, at: usize, gpu: &Gpu) -> bool {
+    let reader = block.insts[at].inst;
+    if !matches!(reader.row().format, Format::Vop1 | Format::Vop2)
+        || !matches!(reader.variant().form, Form::E32 | Form::E64 | Form::Native)
+    {
+        return false;
+    }
+    let Operand::Reg { reg: result, dwords: 1, .. } = reader.operands[0] else { return false };
+    let is = |operand: &Operand| matches!(operand, Operand::Reg { reg, dwords: 1, .. } if *reg == result);
+    let sources: Vec<usize> = (1..3).filter(|place| is(&reader.operands[*place])).collect();
+    let &[source] = &sources[..] else { return false };
+    let first = at.saturating_sub(REACH);
+    let touches = |place: usize| {
+        let effects = effects::of(&block.insts[place].inst, gpu);
+        effects.reads.has(result) || effects.writes.has(result)
+    };
+    let Some(mover) = (first..at).rev().find(|place| touches(*place)) else { return false };
+    let lanes = block.insts[mover].inst;
+    let Operand::Reg { reg: from, dwords: 1, .. } = lanes.operands[1] else { return false };
+    if lanes.opcode() != Opcode::v_mov_b32 || !is(&lanes.operands[0]) || !moves_all(lanes.variant().form, &lanes.mods) || from == result {
+        return false;
+    }
+    let kept = (mover + 1..at).all(|place| {
+        let effects = effects::of(&block.insts[place].inst, gpu);
+        !effects.writes.has(from) && !effects.writes.has(Reg::EXEC) && !effects.writes.has(Reg::EXEC_HI)
+    });
+    let Some(new) = with_lanes(&reader, source, &lanes, gpu).filter(|_| kept) else { return false };
+    block.insts[at] = MachineInst { inst: new, ..block.insts[at] };
+    block.insts.remove(mover);
+    true
+}
+
+/// An instruction with a source of which another one has moved the lanes.
+fn with_lanes(reader: &Inst, source: usize, lanes: &Inst, gpu: &Gpu) -> Option<Inst> {
+    let mut inst = *reader;
+    let mut mods = reader.mods;
+    let mut rest = mods;
+    rest.set(Mod::Neg, 0);
+    rest.set(Mod::Abs, 0);
+    if rest != Mods::default() {
+        return None;
+    }
+    let mut opcode = reader.opcode();
+    if source == 2 {
+        opcode = swapped(opcode)?;
+        inst.operands.swap(1, 2);
+        for id in [Mod::Neg, Mod::Abs] {
+            let bits = mods.get(id);
+            mods.set(id, (bits & 1) << 1 | bits >> 1 & 1);
+        }
+    }
+    inst.operands[1] = lanes.operands[1];
+    let signs = lanes.mods.has(Mod::Neg) || lanes.mods.has(Mod::Abs);
+    if mods.get(Mod::Abs) & 1 == 0 {
+        mods.set(Mod::Neg, mods.get(Mod::Neg) ^ lanes.mods.get(Mod::Neg));
+        mods.set(Mod::Abs, mods.get(Mod::Abs) | lanes.mods.get(Mod::Abs));
+    }
+    for id in LANE_MODS {
+        mods.set(id, lanes.mods.get(id));
+    }
+    inst.mods = mods;
+    let vector = |operand: &Operand| matches!(operand, Operand::Reg { reg, .. } if reg.is_vgpr());
+    let two = reader.row().format == Format::Vop2;
+    let new = with_opcode(&inst, opcode, lanes.variant().form, gpu)?;
+    let known = Mod::ALL.iter().all(|id| !mods.has(*id) || new.variant().mod_set >> *id as u8 & 1 != 0);
+    // What takes 16 bits reads a half.
+    let slots = &new.variant().slots;
+    let whole = slots.iter().all(|slot| slot.ty.bits() != 16) && (!signs || slots[1].ty == Type::F32);
+    let readable = known && whole && (!two || vector(&inst.operands[2]));
+    (readable && codec::encode(&new, gpu).is_ok()).then_some(new)
+}
