@@ -22,8 +22,10 @@ impl Combiner<'_> {
             row.role,
             Role::Float | Role::Minmax | Role::Convert | Role::Transcendental | Role::Compare
         );
+        // A choice only changes the bit.
+        let chooses = opcode == Opcode::v_cndmask_b32;
         let vector = matches!(row.format, Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3);
-        if !floats || !vector || !matches!(self.program[inst].form, Form::Native | Form::E64) {
+        if !(floats || chooses) || !vector || !matches!(self.program[inst].form, Form::Native | Form::E64) {
             return false;
         }
         let long = self.variants.variant(opcode, Form::E64).or(self.variants.variant(opcode, Form::Native));
@@ -34,8 +36,9 @@ impl Combiner<'_> {
         let slots: Vec<&OperandSlot> = shape::operands(variant).collect();
         for (at, slot) in slots.into_iter().enumerate() {
             let Some(&operand) = self.program.operands(inst).get(at) else { break };
-            let modifiable =
-                slot.source != OperandSlot::NO_SOURCE && matches!(slot.ty, Type::F32 | Type::F16);
+            let chosen = chooses && slot.ty == Type::B32 && self.only_source(operand).is_some();
+            let modifiable = slot.source != OperandSlot::NO_SOURCE
+                && (chosen || matches!(slot.ty, Type::F32 | Type::F16));
             let Some((change, value)) = self.sign_change(operand, slot.ty).filter(|_| modifiable) else {
                 continue;
             };
