@@ -27,6 +27,9 @@ pub struct Options {
     pub limits: Limits,
     /// State of the pipeline, for graphics stages.
     pub graphics: GraphicsOptions,
+    /// A product that is added to something may be rounded once with the sum, where the shader does not forbid it. Results then differ from those of the
+    /// operations one by one.
+    pub contract: bool,
 }
 
 impl Options {
@@ -39,6 +42,7 @@ impl Options {
             passes: Passes::default(),
             limits: Limits::of(&gpu),
             graphics: GraphicsOptions::default(),
+            contract: false,
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::ir::{
     Progress, Pseudo, RegClass, Role, Temp,
 };
 use crate::linear_ssa::LinearVar;
+use crate::mask_phis::early_merges;
 use unwedge_base::mix::{MixMap, MixSet};
 use unwedge_isa::amdgcn::model::{Form, Format};
 use unwedge_isa::amdgcn::{Opcode, Reg};
@@ -38,6 +39,30 @@ struct Removal {
     block: Block,
     key: (Construct, MaskUse),
     result: Operand,
+}
+
+/// The mask of a loop's next iteration where an `if` of its body is over, which is then the mask of the `if`: all lanes that go through the body again enter
+/// the `if`, and those that leave it leave the loop.
+#[derive(Debug, Clone, Copy)]
+struct LoopShare {
+    of: Construct,
+    result: Temp,
+}
+
+/// Loops that lanes continue while others are still in the iteration.
+fn continued(program: &Program) -> MixSet<Construct> {
+    let mut continued = MixSet::default();
+    for data in program.blocks.values() {
+        let Jump::Continue(target) = data.jump else { continue };
+        let arrives = data.linear_succs.iter().all(|next| {
+            let next = &program.blocks[*next];
+            next.construct == Some(target) && next.role == Role::Latch
+        });
+        if !arrives {
+            continued.insert(target);
+        }
+    }
+    continued
 }
 
 /// Constructs that lanes leave for one around them.
@@ -67,11 +92,16 @@ fn uses(program: &Program) -> MixMap<Temp, u32> {
 
 struct Masks<'a> {
     vars: MixMap<(Construct, MaskUse), LinearVar>,
-    /// Conditions of divergent `if`s.
+    /// The lanes of the first arms of divergent `if`s when the wave comes between the arms: those of `exec` then, unless some have left for the merge.
     conditions: MixMap<Construct, Operand>,
     removals: Vec<Removal>,
     /// `if`s that all lanes of the wave enter, and that none leaves for a construct around it: all lanes meet after them.
     full: MixSet<Construct>,
+    /// To whose merge lanes jump early.
+    early: MixSet<Construct>,
+    losing: MixSet<Construct>,
+    continued: MixSet<Construct>,
+    shares: MixMap<Construct, LoopShare>,
     class: RegClass,
     wave64: bool,
     variants: &'a Variants,
@@ -92,15 +122,18 @@ impl<'a> Masks<'a> {
             conditions: MixMap::default(),
             removals: Vec::new(),
             full: MixSet::default(),
+            early: early_merges(program),
+            losing: losing(program),
+            continued: continued(program),
+            shares: MixMap::default(),
             class,
             wave64: program.gpu.wave64(),
             variants,
         };
         let constructs: Vec<Construct> = program.constructs.keys().collect();
-        let losing = losing(program);
         let uses = uses(program);
         for construct in constructs {
-            if !masks.enter_full(program, construct, &losing, &uses) {
+            if !masks.enter_full(program, construct, &uses) {
                 masks.save(program, construct);
             }
         }
@@ -116,7 +149,6 @@ impl<'a> Masks<'a> {
         &mut self,
         program: &mut Program,
         construct: Construct,
-        losing: &MixSet<Construct>,
         uses: &MixMap<Temp, u32>,
     ) -> bool {
         let data = program.constructs[construct];
@@ -124,23 +156,20 @@ impl<'a> Masks<'a> {
         let Some(&entry) = program.blocks[head].linear_preds.first() else { return false };
         let block = &program.blocks[entry];
         let splits = block.role == Role::Branch && block.construct == Some(construct);
-        if !splits || !block.top_level || losing.contains(&construct) {
+        if !splits || !block.top_level || self.losing.contains(&construct) {
             return false;
         }
         let at = block.insts.len().saturating_sub(1);
         let branch = block.insts[at];
         let condition = program.operands(branch)[0];
-        let inverts = program
-            .blocks
-            .values()
-            .any(|block| block.role == Role::Invert && block.construct == Some(construct));
+        let read_again = self.early.contains(&construct);
         let own = condition.as_temp().and_then(|temp| {
             let defines = |inst: &Inst| program.definitions(*inst).iter().any(|d| d.temp == Some(temp));
             let place = program.blocks[entry].insts.iter().position(defines)?;
-            (uses.get(&temp) == Some(&1) && !inverts).then_some(place)
+            (uses.get(&temp) == Some(&1) && !read_again).then_some(place)
         });
         self.full.insert(construct);
-        self.conditions.insert(construct, condition);
+        self.insert_condition(construct, condition);
         let exec = exec_of(self.class);
         program.set_operands(branch, &[exec]);
         if let Some(place) = own
@@ -192,7 +221,7 @@ impl<'a> Masks<'a> {
         if splits {
             let branch = program.blocks[entry].insts[at];
             let condition = program.operands(branch)[0];
-            self.conditions.insert(construct, condition);
+            self.insert_condition(construct, condition);
             let exec = exec_of(self.class);
             let definitions = [definition, SCC, Definition::reg(PhysReg::EXEC, self.class)];
             let opcode = if self.wave64 { Opcode::s_and_saveexec_b64 } else { Opcode::s_and_saveexec_b32 };
@@ -203,9 +232,33 @@ impl<'a> Masks<'a> {
             program.insert(entry, at, &NewInst::pseudo(Pseudo::ParallelCopy, &[definition], &[exec]));
         }
         self.var(construct, MaskUse::Merge).write(entry, value);
+        if splits && let (Some(of), Some(merge)) = (self.shared_loop(program, construct), data.merge) {
+            let result = program.make_temp(self.class);
+            let over = Operand::temp(result, self.class);
+            let var = self.var(of, MaskUse::Iterate);
+            var.write(entry, value);
+            var.write(merge, over);
+            self.shares.insert(construct, LoopShare { of, result });
+        }
         if data.kind == ConstructKind::Loop {
             self.var(construct, MaskUse::Iterate).write(entry, value);
         }
+    }
+
+    /// The loop whose mask an `if` shares that some lanes leave with the loop.
+    fn shared_loop(&self, program: &Program, construct: Construct) -> Option<Construct> {
+        let mut at = program.constructs[construct].parent.filter(|_| self.losing.contains(&construct))?;
+        while !program.constructs[at].divergent {
+            at = program.constructs[at].parent?;
+        }
+        let is_loop = program.constructs[at].kind == ConstructKind::Loop;
+        let known = self.vars.contains_key(&(at, MaskUse::Iterate));
+        (is_loop && known && !self.continued.contains(&at)).then_some(at)
+    }
+
+    fn insert_condition(&mut self, construct: Construct, condition: Operand) {
+        let lanes = if self.early.contains(&construct) { condition } else { exec_of(self.class) };
+        self.conditions.insert(construct, lanes);
     }
 
     fn var(&mut self, construct: Construct, of: MaskUse) -> &mut LinearVar {
@@ -236,12 +289,24 @@ impl<'a> Masks<'a> {
             }
             at = program.constructs[construct].parent;
         }
+        let mut own: Vec<(Construct, Operand)> = Vec::new();
         for key in keys {
-            if self.vars.contains_key(&key) {
-                let result = Operand::temp(program.make_temp(self.class), self.class);
-                self.var(key.0, key.1).write(block, result);
-                self.removals.push(Removal { block, key, result });
+            if !self.vars.contains_key(&key) {
+                continue;
             }
+            let same = own.iter().find(|(inner, _)| {
+                key.1 == MaskUse::Iterate && self.shares.get(inner).is_some_and(|share| share.of == key.0)
+            });
+            let result = match same {
+                Some((_, result)) => *result,
+                None => {
+                    let result = Operand::temp(program.make_temp(self.class), self.class);
+                    self.removals.push(Removal { block, key, result });
+                    result
+                }
+            };
+            self.var(key.0, key.1).write(block, result);
+            own.push((key.0, result));
         }
     }
 
@@ -275,13 +340,24 @@ impl<'a> Masks<'a> {
             };
             let exec = Definition::reg(PhysReg::EXEC, self.class);
             let at = program.phi_count(block);
+            // What reads masks of the lanes that come here is before the change.
+            let rest = &program.blocks[block].insts[at..];
+            let before = |inst: &&Inst| !program.op(**inst).is(Pseudo::LogicalStart) && !program.op(**inst).is_branch();
+            let own = rest.iter().take_while(before).count();
+            let at = if own < rest.len() { at + own } else { at };
             match (role, self.conditions.get(&construct)) {
                 (Role::Invert, Some(condition)) => {
                     let opcode = if self.wave64 { Opcode::s_andn2_b64 } else { Opcode::s_andn2_b32 };
                     program.insert(block, at, &NewInst::hw(opcode, &[exec, SCC], &[mask, *condition]));
                 }
                 _ => {
-                    program.insert(block, at, &NewInst::pseudo(Pseudo::ParallelCopy, &[exec], &[mask]));
+                    let share = self.shares.get(&construct).filter(|_| role == Role::Merge);
+                    let (mut definitions, mut operands) = (vec![exec], vec![mask]);
+                    if let Some(LoopShare { result, .. }) = share {
+                        definitions.push(Definition::temp(*result, self.class));
+                        operands.push(mask);
+                    }
+                    program.insert(block, at, &NewInst::pseudo(Pseudo::ParallelCopy, &definitions, &operands));
                 }
             }
         }

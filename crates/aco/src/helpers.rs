@@ -40,6 +40,7 @@ pub(crate) fn insert(program: &mut Program, quads: bool) {
         wave64: program.gpu.wave64(),
         exact: LinearVar::new(class),
         start: Operand::undef(class),
+        quads,
     };
     helpers.begin(program, quads);
     let blocks: Vec<Block> = program.blocks.keys().collect();
@@ -57,6 +58,7 @@ pub(crate) fn insert(program: &mut Program, quads: bool) {
     for (block, results) in blocks.into_iter().zip(demoted) {
         helpers.block(program, block, results);
     }
+    helpers.drop_start(program);
 }
 
 struct Helpers {
@@ -66,6 +68,8 @@ struct Helpers {
     exact: LinearVar,
     /// Those at the start.
     start: Operand,
+    /// Helper lanes run from the start.
+    quads: bool,
 }
 
 /// Whether an instruction does something that helpers must not do.
@@ -109,6 +113,14 @@ impl Helpers {
         self.exact.write(first, self.start);
     }
 
+    /// Nothing may need the lanes of the start.
+    fn drop_start(&self, program: &mut Program) {
+        let reads = |inst: &Inst| program.operands(*inst).iter().any(|operand| operand.source == self.start.source);
+        if !program.blocks.values().any(|data| data.insts.iter().any(reads)) {
+            program.blocks[Block::new(0)].insts.remove(1);
+        }
+    }
+
     /// Lowers a block; `results` are the masks after its demotions.
     fn block(&mut self, program: &mut Program, block: Block, results: Vec<Operand>) {
         let wanted = |inst: &Inst| {
@@ -134,7 +146,11 @@ impl Helpers {
                 )));
                 saved = None;
             }
-            if effect && saved.is_none() {
+            // Without helpers at the start, only demotions make some.
+            // Of helpers from the start the hardware drops what they export.
+            let exports = matches!(program.op(inst), Op::Hw(opcode) if opcode.row().format == Format::Exp);
+            let helpers = now != self.start || self.quads && !exports;
+            if effect && helpers && saved.is_none() {
                 let temp = program.make_temp(self.class);
                 let definitions = [Definition::temp(temp, self.class), SCC, self.to_exec()];
                 let opcode = self.sized(Opcode::s_and_saveexec_b32, Opcode::s_and_saveexec_b64);

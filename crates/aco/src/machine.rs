@@ -276,6 +276,8 @@ fn constant(gpu: &Gpu, slot: &OperandSlot, bits: u64) -> Option<amdgcn::Operand>
         Class::BufferOffset if gpu.generation() >= Gfx::Gfx12 && bits == 0 => Machine::reg(Reg::NULL, 1),
         _ => match inline(gpu, slot.ty, bits) {
             Some(code) => Machine::Inline(code),
+            // A literal is a word: of bits, with zeros above.
+            None if slot.ty == Type::B64 && bits <= u32::MAX.into() => Machine::Literal(number as u32),
             None if slot.ty.bits() == 64 => return None,
             None => Machine::Literal(number as u32),
         },

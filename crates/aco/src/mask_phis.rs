@@ -2,18 +2,28 @@
 //! [`Progress::Selected`](crate::ir::Progress::Selected); leaves it without `p_mask_phi`, and with scalar registers defined on every path of the wave to where they are read.
 //!
 //! A lane has the bit of the predecessor that it came from. So each predecessor, in the order of the wave, writes the bits of its lanes over those of the
-//! ones before it.
+//! ones before it. Where the arms of a divergent `if` meet, the lanes of an arm are those of `exec` after it: before `exec` changes for the second arm, and
+//! before it changes for the merge. There a value is cut to the lanes of its arm, which leaves the arms without code for it.
 
 use crate::dominators::Dominators;
-use crate::ir::{Block, Definition, Inst, NewInst, Operand, PhysReg, Program, Pseudo, Source, Temp};
+use crate::ir::{
+    Block, Construct, Definition, Inst, Jump, NewInst, Op, Operand, PhysReg, Program, Pseudo, RegClass, Role,
+    Source, Temp,
+};
 use crate::linear_ssa::LinearVar;
 use crate::live::phi_preds;
 use unwedge_base::entity::{Entity, SecondaryMap};
+use unwedge_base::mix::{MixMap, MixSet};
 use unwedge_isa::amdgcn::Opcode;
+use unwedge_isa::amdgcn::model::Format;
 
 /// Lowers a program's mask phis and repairs its scalar values.
 pub(crate) fn lower_mask_phis(program: &mut Program) {
     let blocks: Vec<Block> = program.blocks.keys().collect();
+    let early = early_merges(program);
+    // Results of phis stay in their blocks.
+    let places = definitions(program);
+    let mut own = compares(program);
     for block in blocks {
         let phis: Vec<Inst> = program.blocks[block]
             .insts
@@ -21,11 +31,204 @@ pub(crate) fn lower_mask_phis(program: &mut Program) {
             .copied()
             .filter(|inst| program.op(*inst).is(Pseudo::MaskPhi))
             .collect();
+        if phis.is_empty() {
+            continue;
+        }
+        let arms = Arms::of(program, block, &early);
         for phi in phis {
-            lower(program, block, phi);
+            match &arms {
+                Some(arms) => arms.lower(program, &places, &mut own, block, phi),
+                None => lower(program, block, phi),
+            }
         }
     }
     repair(program);
+}
+
+/// Constructs to whose merge lanes jump from constructs in them that lanes part in: the wave goes on there without them.
+pub(crate) fn early_merges(program: &Program) -> MixSet<Construct> {
+    let mut early = MixSet::default();
+    for data in program.blocks.values() {
+        let Jump::Break(target) = data.jump else { continue };
+        let arrives = data.linear_succs.iter().all(|next| {
+            let next = &program.blocks[*next];
+            next.construct == Some(target) && matches!(next.role, Role::Invert | Role::Merge)
+        });
+        if !arrives {
+            early.insert(target);
+        }
+    }
+    early
+}
+
+/// The arms of a divergent `if` whose lanes come to its merge from the end of each.
+struct Arms {
+    class: RegClass,
+    wave64: bool,
+    /// The block that branches to the arms.
+    entry: Block,
+    /// The block between the arms.
+    invert: Block,
+}
+
+impl Arms {
+    fn of(program: &Program, merge: Block, early: &MixSet<Construct>) -> Option<Arms> {
+        let data = &program.blocks[merge];
+        let construct = data.construct.filter(|_| data.role == Role::Merge)?;
+        let [first, second] = data.logical_preds[..] else { return None };
+        let between = |block: &Block| {
+            let data = &program.blocks[*block];
+            data.role == Role::Invert && data.construct == Some(construct)
+        };
+        let invert = (first.index() + 1..second.index()).map(Block::new).find(between)?;
+        let head = program.constructs[construct].head?;
+        let &entry = program.blocks[head].linear_preds.first()?;
+        (!early.contains(&construct)).then_some(Arms {
+            class: program.lane_mask(),
+            wave64: program.gpu.wave64(),
+            entry,
+            invert,
+        })
+    }
+
+    /// A mask of the first arm where the arm is over, and zero if the wave passes over the arm.
+    fn zero_around(&self, program: &mut Program, mask: Operand, place: Block) -> Operand {
+        let temp = program.make_temp(self.class);
+        let (definitions, zero) = ([Definition::temp(temp, self.class)], [Operand::constant(0, self.class)]);
+        let at = program.blocks[self.entry].insts.len().saturating_sub(1);
+        program.insert(self.entry, at, &NewInst::pseudo(Pseudo::ParallelCopy, &definitions, &zero));
+        let mut var = LinearVar::new(self.class);
+        var.write(self.entry, Operand::temp(temp, self.class));
+        var.write(place, mask);
+        var.at_start(program, self.invert)
+    }
+
+    /// Lowers a phi of the merge. `own`: masks without bits of the lanes that were not active where they were made.
+    fn lower(
+        &self,
+        program: &mut Program,
+        places: &SecondaryMap<Temp, Option<Block>>,
+        own: &mut MixSet<Temp>,
+        merge: Block,
+        phi: Inst,
+    ) {
+        let Some(result) = program.definitions(phi)[0].temp else { return };
+        let &[first, second] = program.operands(phi) else { return };
+        program.blocks[merge].insts.retain(|inst| *inst != phi);
+        let in_second = |operand: Operand| {
+            let place = operand.as_temp().and_then(|temp| places[temp]);
+            place.is_some_and(|place| place > self.invert)
+        };
+        let in_first = first.as_temp().filter(|temp| {
+            places[*temp].is_some_and(|place| self.entry < place && place < self.invert)
+        });
+        let clear = second.is_const(0) && in_first.is_some_and(|temp| own.contains(&temp));
+        let first = match in_first.and_then(|temp| places[temp]) {
+            Some(place) => self.zero_around(program, first, place),
+            None => first,
+        };
+        if second.is_const(0) {
+            own.insert(result);
+        }
+        let mut now = MaskCode { program, class: self.class, wave64: self.wave64, block: self.invert };
+        let value = if clear {
+            first
+        } else if !in_second(second) {
+            now.bits_over(first, second)
+        } else if first.is_undef() {
+            second
+        } else if first.as_const().is_some() {
+            now.block = merge;
+            now.bits_over(second, first)
+        } else {
+            let own = now.own_bits(first);
+            now.block = merge;
+            let others = now.own_bits(second);
+            now.join(own, others)
+        };
+        let at = program.phi_count(merge);
+        let at = at + program.blocks[merge].insts[at..].iter().take_while(|inst| is_scalar(program, **inst)).count();
+        let (definitions, operands) = ([Definition::temp(result, self.class)], [value]);
+        program.insert(merge, at, &NewInst::pseudo(Pseudo::ParallelCopy, &definitions, &operands));
+    }
+}
+
+/// Masks that comparisons make.
+fn compares(program: &Program) -> MixSet<Temp> {
+    let insts = program.blocks.values().flat_map(|data| &data.insts);
+    let compares = insts
+        .filter(|inst| matches!(program.op(**inst), Op::Hw(opcode) if opcode.row().format == Format::Vopc));
+    compares.filter_map(|inst| program.definitions(*inst).first()?.temp).collect()
+}
+
+/// Whether an instruction is one of those before the logical part of a block.
+fn is_scalar(program: &Program, inst: Inst) -> bool {
+    !program.op(inst).is(Pseudo::LogicalStart) && !program.op(inst).is_branch()
+}
+
+/// Instructions of masks before `exec` changes in a block: after the phis and what is there already.
+struct MaskCode<'a> {
+    program: &'a mut Program,
+    class: RegClass,
+    wave64: bool,
+    block: Block,
+}
+
+impl MaskCode<'_> {
+    fn add(&mut self, [small, large]: [Opcode; 2], operands: [Operand; 2]) -> Operand {
+        let temp = self.program.make_temp(self.class);
+        let scc = Definition::reg(PhysReg::SCC, RegClass::S1);
+        let opcode = if self.wave64 { large } else { small };
+        let definitions = [Definition::temp(temp, self.class), scc];
+        let at = self.program.phi_count(self.block);
+        let rest = &self.program.blocks[self.block].insts[at..];
+        let at = at + rest.iter().take_while(|inst| is_scalar(self.program, **inst)).count();
+        self.program.insert(self.block, at, &NewInst::hw(opcode, &definitions, &operands));
+        Operand::temp(temp, self.class)
+    }
+
+    fn exec(&self) -> Operand {
+        Operand::reg(PhysReg::EXEC, self.class)
+    }
+
+    fn all(&self) -> u64 {
+        u64::MAX >> (64 - u32::from(self.class.bytes()) * 8)
+    }
+
+    /// The bits of active lanes, and zeros.
+    fn own_bits(&mut self, value: Operand) -> Operand {
+        self.add([Opcode::s_and_b32, Opcode::s_and_b64], [value, self.exec()])
+    }
+
+    fn join(&mut self, a: Operand, b: Operand) -> Operand {
+        self.add([Opcode::s_or_b32, Opcode::s_or_b64], [a, b])
+    }
+
+    /// The bits of active lanes from one value, those of the others from another one.
+    fn bits_over(&mut self, value: Operand, others: Operand) -> Operand {
+        let exec = self.exec();
+        if value.is_undef() || value.source == others.source {
+            return others;
+        }
+        if others.is_undef() {
+            return value;
+        }
+        let all = self.all();
+        match (value.as_const(), others.as_const()) {
+            (Some(0), Some(0)) => others,
+            (Some(0), _) => self.add([Opcode::s_andn2_b32, Opcode::s_andn2_b64], [others, exec]),
+            (Some(bits), _) if bits == all => self.join(others, exec),
+            (_, Some(0)) => self.own_bits(value),
+            (_, Some(bits)) if bits == all => {
+                self.add([Opcode::s_orn2_b32, Opcode::s_orn2_b64], [value, exec])
+            }
+            _ => {
+                let own = self.own_bits(value);
+                let rest = self.add([Opcode::s_andn2_b32, Opcode::s_andn2_b64], [others, exec]);
+                self.join(own, rest)
+            }
+        }
+    }
 }
 
 fn lower(program: &mut Program, block: Block, phi: Inst) {
@@ -60,7 +263,7 @@ fn write_bits(program: &mut Program, block: Block, before: Operand, operand: Ope
     let wave64 = program.gpu.wave64();
     let pick = |small, large| if wave64 { large } else { small };
     let exec = Operand::reg(PhysReg::EXEC, class);
-    let scc = Definition::reg(PhysReg::SCC, crate::ir::RegClass::S1);
+    let scc = Definition::reg(PhysReg::SCC, RegClass::S1);
     let result = Definition::temp(temp, class);
     let mut at = program.logical_end(block);
     if before.is_undef() {
@@ -136,6 +339,17 @@ fn repair(program: &mut Program) {
         }
     }
     strays.sort_by_key(|stray| stray.temp.index());
+    let mut last_values: MixMap<Temp, (Block, Temp)> = MixMap::default();
+    for (header, data) in program.blocks.iter().filter(|(_, data)| data.role == Role::LoopHeader) {
+        for &phi in data.insts.iter().take_while(|inst| program.op(**inst).is_phi()) {
+            if let (&[_, next], Some(last)) = (program.operands(phi), program.definitions(phi)[0].temp)
+                && let Some(next) = next.as_temp().filter(|_| program.op(phi).is(Pseudo::LinearPhi))
+                && places[next].is_some_and(|place| place > header)
+            {
+                last_values.entry(next).or_insert((header, last));
+            }
+        }
+    }
     let mut var: Option<(Temp, LinearVar)> = None;
     for stray in strays {
         let class = program.class(stray.temp);
@@ -143,6 +357,10 @@ fn repair(program: &mut Program) {
             let mut new = LinearVar::new(class);
             if let Some(block) = places[stray.temp] {
                 new.write(block, Operand::temp(stray.temp, class));
+                // The wave reads anything where no lane comes: of a value for the next iteration the last one, which may stay in its register.
+                if let Some((header, last)) = last_values.get(&stray.temp).filter(|(header, _)| *header != block) {
+                    new.write(*header, Operand::temp(*last, class));
+                }
             }
             var = Some((stray.temp, new));
         }

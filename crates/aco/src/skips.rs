@@ -5,10 +5,10 @@
 
 use crate::assemble::target;
 use crate::jumps;
-use crate::machine::{MachineBlock, MachineProgram};
+use crate::machine::{MachineBlock, MachineProgram, plain};
 use crate::opt::computes;
 use unwedge_isa::amdgcn::model::{Format, Role, Trait};
-use unwedge_isa::amdgcn::{Gpu, Inst, Opcode, Reg, effects};
+use unwedge_isa::amdgcn::{Gpu, Inst, Opcode, Operand, Reg, effects};
 
 /// The most instructions that are cheaper than a branch over them.
 const SHORT: usize = 8;
@@ -19,7 +19,36 @@ pub fn simplify(program: &mut MachineProgram) {
     loop {
         jumps::simplify(program);
         if !drop_writes(program) && !drop_branches(program) {
-            return;
+            break;
+        }
+    }
+    join_writes(program);
+}
+
+/// Lanes are taken out of a mask, which becomes `exec`: by one instruction, where a GPU has it.
+fn join_writes(program: &mut MachineProgram) {
+    let gpu = program.gpu;
+    let (both, remove, copy) = match gpu.wave64() {
+        true => (Opcode::s_andn2_wrexec_b64, Opcode::s_andn2_b64, Opcode::s_mov_b64),
+        false => (Opcode::s_andn2_wrexec_b32, Opcode::s_andn2_b32, Opcode::s_mov_b32),
+    };
+    let width = if gpu.wave64() { 2 } else { 1 };
+    let exec = Operand::reg(Reg::EXEC, width);
+    for block in &mut program.blocks {
+        let mut at = 1;
+        while at < block.insts.len() {
+            let (first, second) = (block.insts[at - 1].inst, block.insts[at].inst);
+            let pattern = first.opcode() == remove && second.opcode() == copy;
+            let [mask, from, lanes] = [0, 1, 2].map(|at| first.operands.get(at).copied().unwrap_or(Operand::None));
+            let same = mask == from && lanes == exec && second.operands[0] == exec && second.operands[1] == mask;
+            if pattern
+                && same
+                && let Some(new) = plain(both, &[mask, mask], &gpu)
+            {
+                block.insts[at - 1].inst = new.inst;
+                block.insts.remove(at);
+            }
+            at += 1;
         }
     }
 }
@@ -27,7 +56,7 @@ pub fn simplify(program: &mut MachineProgram) {
 /// What an instruction does to `exec`.
 struct ExecAccess {
     reads: bool,
-    /// It gives it a value that does not depend on the one before.
+    /// It writes all of it.
     writes: bool,
     /// It does nothing else, but perhaps for `scc`.
     only: bool,
@@ -51,7 +80,7 @@ fn access(inst: &Inst, gpu: &Gpu) -> ExecAccess {
         }
     });
     let whole = low && (high || !gpu.wave64());
-    ExecAccess { reads, writes: whole && !reads, only }
+    ExecAccess { reads, writes: whole, only }
 }
 
 /// Whether `exec` is read after a block, by block.

@@ -46,12 +46,17 @@ struct Job {
     baseline: [f64; MEASURES.len()],
 }
 
+/// Products may be rounded with sums, as ACO does it.
+fn options_of(job: &Job) -> Options {
+    Options { contract: true, ..Options::new(job.gpu) }
+}
+
 fn build(job: &Job) -> Result<Compiled, String> {
     let arguments = nir::Arguments::registers(&job.text).map_err(|error| error.to_string())?;
     let options = nir::Options { arguments, file: job.shader.clone() };
     let mut shader = Shader::default();
     nir::read(&job.text, &options, &mut shader).map_err(|error| error.cause.to_string())?;
-    compile(&mut shader, &Options::new(job.gpu)).map_err(|error| error.to_string())
+    compile(&mut shader, &options_of(job)).map_err(|error| error.to_string())
 }
 
 /// The measures as ratios to those of the baseline.
@@ -372,7 +377,7 @@ fn compare(job: &Job, asm: &str) -> Result<(), String> {
     let options = nir::Options { arguments, file: job.shader.clone() };
     let mut shader = Shader::default();
     nir::read(&job.text, &options, &mut shader).map_err(|_| "refused")?;
-    let compiled = compile(&mut shader, &Options::new(job.gpu)).map_err(|_| "refused")?;
+    let compiled = compile(&mut shader, &options_of(job)).map_err(|_| "refused")?;
     let theirs = run_code(job, &printed_words(asm), &compiled, first).map_err(|_| "refused")?;
     let own = run_code(job, &compiled.code.words, &compiled, first)?;
     let differing = theirs.1.chunks(4).zip(own.1.chunks(4)).position(|(a, b)| {

@@ -55,7 +55,14 @@ impl Hints {
             Op::Pseudo(Pseudo::Phi | Pseudo::LinearPhi) => {
                 (0..operands.len()).for_each(|at| pair(self, 0, at));
             }
-            Op::Pseudo(Pseudo::ParallelCopy) => (0..operands.len()).for_each(|at| pair(self, at, at)),
+            Op::Pseudo(Pseudo::ParallelCopy) => {
+                (0..operands.len()).for_each(|at| pair(self, at, at));
+                for (definition, operand) in definitions.iter().zip(operands) {
+                    if let (Some(temp), Some(PhysReg::M0)) = (operand.as_temp(), definition.reg) {
+                        self.fixed[temp.index()].get_or_insert(PhysReg::M0);
+                    }
+                }
+            }
             Op::Pseudo(Pseudo::CreateVector) => {
                 let mut bytes = 0u16;
                 for operand in operands {
@@ -83,7 +90,7 @@ impl Hints {
             Op::Pseudo(Pseudo::BranchZ | Pseudo::BranchNz) => {
                 if let Some(temp) = operands.first().and_then(|operand| operand.as_temp()) {
                     let reg = if operands[0].class.dwords() == 2 { PhysReg::VCC } else { PhysReg::SCC };
-                    self.fixed[temp.index()].get_or_insert(reg);
+                    self.fixed[temp.index()].get_or_insert(operands[0].reg.unwrap_or(reg));
                 }
             }
             Op::Pseudo(_) => {}

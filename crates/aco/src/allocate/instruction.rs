@@ -11,6 +11,7 @@ use crate::ir::{
 };
 use unwedge_base::entity::Entity;
 use unwedge_isa::amdgcn::Reg;
+use unwedge_isa::amdgcn::model::Format;
 
 /// A copy before the instruction.
 #[derive(Debug, Clone, Copy)]
@@ -246,6 +247,13 @@ impl Allocator<'_> {
         Ok(())
     }
 
+    /// Whether an instruction can read `scc` where it reads scalar registers of one word.
+    fn reads_scc(&self, inst: Inst) -> bool {
+        let Op::Hw(opcode) = self.program.op(inst) else { return false };
+        let words = |operand: &Operand| operand.class.dwords() == 1;
+        matches!(opcode.row().format, Format::Sop2 | Format::Sopc) && self.program.operands(inst).iter().all(words)
+    }
+
     /// Moves operands out of `scc` that an instruction of the hardware cannot read there.
     fn readable(&mut self, work: &mut Work) -> Result<(), FinishError> {
         let spills = self.program.op(work.inst).is(Pseudo::Spill);
@@ -254,7 +262,10 @@ impl Allocator<'_> {
         }
         for at in 0..work.operands.len() {
             let Some(name) = work.operands[at].as_temp() else { continue };
-            if work.bound.operands[at].is_none() && self.regs[name.index()] == Some(PhysReg::SCC) {
+            if work.bound.operands[at].is_none()
+                && self.regs[name.index()] == Some(PhysReg::SCC)
+                && !self.reads_scc(work.inst)
+            {
                 work.pinned.retain(|pinned| *pinned != name);
                 self.move_away(work, name)?;
             }

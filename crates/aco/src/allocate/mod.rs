@@ -18,6 +18,7 @@ use crate::error::FinishError;
 use crate::ir::shape::Variants;
 use crate::ir::{Block, PhysReg, Program, Progress, RegClass, RegCounts, Temp};
 use crate::live::Liveness;
+use crate::occupancy::allocated_vgprs;
 use file::{RegFile, RegSpan, VECTOR};
 use hints::Hints;
 use instruction::Work;
@@ -67,7 +68,9 @@ pub fn allocate(
 ) -> Result<RegCounts, FinishError> {
     let linear = live.linear_vgprs;
     let most = limits.vgprs.min(256).saturating_sub(linear);
-    let tight = live.demand.vgprs.saturating_sub(linear).next_multiple_of(4).min(most);
+    // Room that a wave gets anyway saves copies.
+    let granted = allocated_vgprs(&program.gpu, live.demand);
+    let tight = granted.saturating_sub(linear).min(most);
     let bounds = Bounds { sgprs: limits.sgprs.min(program.gpu.sgprs()), vgprs: tight };
     if tight == most {
         return Allocator::new(program, live, variants, bounds).run();

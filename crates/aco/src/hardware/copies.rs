@@ -331,12 +331,13 @@ fn pair(emitter: &Emitter<'_>, copies: &[RegCopy], copy: &RegCopy) -> Option<usi
         if !emitter.moves_vector_pairs() {
             return None;
         }
-        let from = copy.source_reg().filter(|from| Reg(*from).is_vgpr())?;
-        let follows = |step: fn(u16) -> u16| {
-            let other = find(step(to))?;
-            (copies[other].source_reg()? == step(from)).then_some(other)
+        let follows = |other: Option<usize>| {
+            let other = other?;
+            let (low, high) =
+                if copies[other].to > copy.to { (copy, &copies[other]) } else { (&copies[other], copy) };
+            is_vector_pair(low, high).then_some(other)
         };
-        return follows(|reg| reg + 1).or_else(|| follows(|reg| reg - 1));
+        return follows(find(to + 1)).or_else(|| follows(find(to - 1)));
     }
     if to > Reg::EXEC_HI.0 || to == Reg::M0.0 {
         return None;
@@ -355,4 +356,21 @@ fn pair(emitter: &Emitter<'_>, copies: &[RegCopy], copy: &RegCopy) -> Option<usi
         _ => false,
     };
     together.then_some(other)
+}
+
+/// Whether one instruction of 64 bits moves both: registers that follow each other, scalar ones from an even number on, or a constant of 64 bits that
+/// is read with zeros above a literal.
+fn is_vector_pair(low: &RegCopy, high: &RegCopy) -> bool {
+    match (low.from, high.from) {
+        (CopySource::Byte(_), CopySource::Byte(_)) => {
+            let (Some(a), Some(b)) = (low.source_reg(), high.source_reg()) else { return false };
+            let scalars = a % 2 == 0 && !Reg(b).is_vgpr() && a < Reg::M0.0;
+            b == a + 1 && (Reg(a).is_vgpr() || scalars)
+        }
+        (CopySource::Const(low), CopySource::Const(high)) => {
+            let bits = u64::from(high) << 32 | u64::from(low);
+            high == 0 || (-16..=64).contains(&(bits as i64))
+        }
+        _ => false,
+    }
 }

@@ -78,11 +78,13 @@ impl Emitter<'_> {
     pub(super) fn move_pair(&mut self, a: &RegCopy, b: &RegCopy) {
         let (low, high) = if a.to < b.to { (a, b) } else { (b, a) };
         let from = match (low.from, high.from) {
+            // A literal is a word with zeros above it.
+            (CopySource::Const(low), CopySource::Const(0)) => Operand::c32(low),
             (CopySource::Const(low), CopySource::Const(high)) => {
                 Operand::c64(u64::from(high) << 32 | u64::from(low))
             }
             (CopySource::Byte(byte), _) | (_, CopySource::Byte(byte)) => {
-                let class = if low.is_vector() { RegClass::V2 } else { RegClass::S2 };
+                let class = if Reg(byte / 4).is_vgpr() { RegClass::V2 } else { RegClass::S2 };
                 Operand::reg(phys(byte / 4), class)
             }
         };

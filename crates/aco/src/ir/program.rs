@@ -160,6 +160,8 @@ pub struct Program {
     pub lds_bytes: u32,
     /// Numbers that arguments in registers do not exceed.
     pub argument_bounds: Vec<(Temp, u32)>,
+    /// A product that is added to something may be rounded with the sum, where no instruction of the two is exact.
+    pub contract: bool,
     /// All lanes of a wave are active where a block is [`BlockData::top_level`].
     pub whole_waves: bool,
     /// Values of less than a register may share one, so the lowering keeps the bytes around one that it writes. Allocation gives each a register of
@@ -187,6 +189,7 @@ impl Program {
             scratch: ScratchArgs::default(),
             lds_bytes: 0,
             argument_bounds: Vec::new(),
+            contract: false,
             whole_waves: false,
             parts_share: false,
             neighbours: Neighbours::default(),

@@ -47,7 +47,7 @@ pub fn lower(shader: &mut Shader, options: &Options) {
         },
     );
     changed |= lower_narrow(shader, &NarrowOptions { bits8: true, bits16: true });
-    changed |= lower_int64(shader, &Int64Options::ALL);
+    changed |= lower_int64(shader, &Int64Options { comparisons: false, ..Int64Options::ALL });
     changed |= lower_division(shader, &DivisionOptions::ALL);
     changed |= scalarize(shader);
     if changed {

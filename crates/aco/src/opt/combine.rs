@@ -35,7 +35,7 @@ pub(super) struct Combiner<'a> {
     /// The block at hand.
     pub block: Block,
     /// Its instructions so far.
-    out: Vec<Inst>,
+    pub out: Vec<Inst>,
     /// Memory for temporaries that are not read any more.
     unread: Vec<Temp>,
 }
@@ -86,12 +86,14 @@ impl Combiner<'_> {
                 || self.choose_by_mask(inst)
                 || self.whole(inst)
                 || self.condition(inst)
+                || self.branch_by_mask(inst)
                 || self.bit_test(inst)
                 || self.fold_constants(inst)
                 || self.fold_signs(inst)
                 || self.sign_of_product(inst)
                 || self.fold_masks(inst)
                 || self.fields(inst)
+                || self.small_product(inst)
                 || self.multiply_add(inst)
                 || self.clamp(inst)
                 || self.extreme_of_three(inst)
@@ -491,25 +493,34 @@ impl Combiner<'_> {
         false
     }
 
-    /// A product that is added, where one instruction rounds as both do: denormals are zero.
+    /// A product that is added, where one instruction rounds as both do, because denormals are zero, or where the sum may be rounded once.
     fn multiply_add(&mut self, inst: Inst) -> bool {
+        use Opcode as O;
         let Op::Hw(outer) = self.program.op(inst) else { return false };
         let signs = match outer {
-            Opcode::v_add_f32 => [0, 0],
-            Opcode::v_sub_f32 => [0, 1],
-            Opcode::v_subrev_f32 => [1, 0],
+            O::v_add_f32 | O::v_add_f16 => [0, 0],
+            O::v_sub_f32 | O::v_sub_f16 => [0, 1],
+            O::v_subrev_f32 | O::v_subrev_f16 => [1, 0],
             _ => return false,
         };
+        let words = matches!(outer, O::v_add_f32 | O::v_sub_f32 | O::v_subrev_f32);
+        let (multiply, fused) = if words { (O::v_mul_f32, O::v_fma_f32) } else { (O::v_mul_f16, O::v_fma_f16) };
+        let twice = words && self.flushes && self.variants.has(O::v_mad_f32);
+        let once = self.program.contract && !self.program[inst].exact && self.variants.has(fused);
+        let both = if twice { O::v_mad_f32 } else { fused };
         let mods = self.program[inst].mods;
         let mut rest = mods;
         rest.set(Mod::Neg, 0);
-        if !self.flushes || !self.variants.has(Opcode::v_mad_f32) || rest != Mods::default() {
+        if !(twice || once) || rest != Mods::default() || !matches!(self.program[inst].form, Form::Native | Form::E64) {
             return false;
         }
         let operands = self.program.operands(inst).to_vec();
         let negated = |at: usize| signs[at] ^ mods.get(Mod::Neg) >> at & 1;
         for at in 0..2 {
-            let Some(inner) = self.product(operands[at]) else { continue };
+            let Some(inner) = self.product(operands[at], multiply) else { continue };
+            if !twice && self.program[inner].exact {
+                continue;
+            }
             let inner_mods = self.program[inner].mods;
             let mut own = inner_mods;
             own.set(Mod::Neg, 0);
@@ -519,9 +530,9 @@ impl Combiner<'_> {
             }
             let parts = self.program.operands(inner).to_vec();
             let new = [parts[0], parts[1], operands[1 - at]];
-            let Some(new) = self.legalized(Opcode::v_mad_f32, &new, true) else { continue };
+            let Some(new) = self.legalized(both, &new, true) else { continue };
             let neg = inner_mods.get(Mod::Neg) ^ negated(at) | negated(1 - at) << 2;
-            self.become_op(inst, Opcode::v_mad_f32, &new);
+            self.become_op(inst, both, &new);
             let data = &mut self.program[inst];
             data.mods.set(Mod::Neg, neg);
             data.mods.set(Mod::Abs, inner_mods.get(Mod::Abs));
@@ -531,10 +542,10 @@ impl Combiner<'_> {
     }
 
     /// The product that an operand is, if nothing else reads it.
-    fn product(&self, operand: Operand) -> Option<Inst> {
+    fn product(&self, operand: Operand, multiply: Opcode) -> Option<Inst> {
         let temp = operand.as_temp().filter(|temp| self.uses.count(*temp) == 1)?;
         let inst = self.definition(temp)?;
-        (self.program.op(inst) == Op::Hw(Opcode::v_mul_f32)).then_some(inst)
+        (self.program.op(inst) == Op::Hw(multiply)).then_some(inst)
     }
 
     /// The short encoding reads a vector register last: operands change places if that does not matter.

@@ -2,6 +2,7 @@
 
 use super::combine::Combiner;
 use crate::ir::{Inst, Op, Operand, PhysReg, Pseudo, RegClass};
+use unwedge_isa::amdgcn::model::{Format, Gfx};
 use unwedge_isa::amdgcn::{Mods, Opcode};
 
 impl Combiner<'_> {
@@ -21,6 +22,13 @@ impl Combiner<'_> {
         let Some(inner) = self.source(operand) else { return false };
         let mut operands = self.program.operands(inst).to_vec();
         match self.program.op(inner) {
+            // The other one of 0 and 1.
+            Op::Hw(O::s_xor_b32) if self.program.operands(inner).iter().any(|other| other.is_const(1)) => {
+                let other = self.program.operands(inner).iter().find(|other| other.as_temp().is_some());
+                let Some(bit) = other.copied() else { return false };
+                operands[at].source = bit.source;
+                self.otherwise(inst, &mut operands);
+            }
             // A boolean is 0 or 1.
             Op::Hw(O::s_and_b32 | O::s_or_b32 | O::s_xor_b32 | O::s_andn2_b32) => {
                 let Some(bit) = self.scc_since(inner) else { return false };
@@ -43,15 +51,67 @@ impl Combiner<'_> {
                 }
                 let Some(bit) = self.scc_since_but(made, inner) else { return false };
                 operands[at].source = bit.source;
-                match self.program.op(inst) {
-                    Op::Pseudo(Pseudo::BranchZ) => self.program[inst].op = Op::Pseudo(Pseudo::BranchNz),
-                    Op::Pseudo(_) => self.program[inst].op = Op::Pseudo(Pseudo::BranchZ),
-                    Op::Hw(_) => operands.swap(0, 1),
-                }
+                self.otherwise(inst, &mut operands);
             }
             _ => return false,
         }
         self.set_operands(inst, &operands);
+        true
+    }
+
+    /// Turns a branch or a choice round.
+    fn otherwise(&mut self, inst: Inst, operands: &mut [Operand]) {
+        match self.program.op(inst) {
+            Op::Pseudo(Pseudo::BranchZ) => self.program[inst].op = Op::Pseudo(Pseudo::BranchNz),
+            Op::Pseudo(_) => self.program[inst].op = Op::Pseudo(Pseudo::BranchZ),
+            Op::Hw(_) => operands.swap(0, 1),
+        }
+    }
+
+    /// Branches by a comparison of the vector ALU, which has no bits of inactive lanes, where its active lanes were asked for. `vccz` of older GPUs may
+    /// be wrong.
+    pub(super) fn branch_by_mask(&mut self, inst: Inst) -> bool {
+        if !matches!(self.program.op(inst), Op::Pseudo(Pseudo::BranchZ | Pseudo::BranchNz))
+            || self.program.gpu.generation() < Gfx::Gfx8
+        {
+            return false;
+        }
+        let &[operand] = self.program.operands(inst) else { return false };
+        let Some(bit) = operand.as_temp().filter(|_| operand.reg.is_none()) else { return false };
+        let Some(inner) = self.definition(bit) else { return false };
+        let &[all, any] = self.program.definitions(inner) else { return false };
+        let unread = all.temp.is_none_or(|all| self.uses.count(all) == 0);
+        let ands = matches!(self.program.op(inner), Op::Hw(Opcode::s_and_b32 | Opcode::s_and_b64));
+        if !ands || any.temp != Some(bit) || !unread || self.uses.count(bit) != 1 {
+            return false;
+        }
+        let class = self.program.lane_mask();
+        let exec = Operand::reg(PhysReg::EXEC, class);
+        let mask = match self.program.operands(inner) {
+            &[mask, other] | &[other, mask] if other == exec => mask,
+            _ => return false,
+        };
+        let Some(compare) = mask.as_temp().and_then(|temp| self.definition(temp)) else { return false };
+        let compares = matches!(self.program.op(compare), Op::Hw(opcode) if opcode.row().format == Format::Vopc);
+        let Some(place) = self.out.iter().rposition(|own| *own == compare).filter(|_| compares) else {
+            return false;
+        };
+        let keeps_exec = |inst: &Inst| match self.program.op(*inst) {
+            Op::Hw(_) => self.program.definitions(*inst).iter().all(|d| d.reg != Some(PhysReg::EXEC)),
+            Op::Pseudo(pseudo) => matches!(
+                pseudo,
+                Pseudo::ParallelCopy
+                    | Pseudo::CreateVector
+                    | Pseudo::SplitVector
+                    | Pseudo::ExtractVector
+                    | Pseudo::AsUniform
+                    | Pseudo::LogicalEnd
+            ),
+        };
+        if !self.out[place + 1..].iter().all(keeps_exec) {
+            return false;
+        }
+        self.set_operands(inst, &[Operand { reg: Some(PhysReg::VCC), ..mask }]);
         true
     }
 
@@ -86,25 +146,40 @@ impl Combiner<'_> {
         true
     }
 
-    /// A vector that is made of all parts of another one, in their order, is that vector.
+    /// Parts of a vector one after the other, all of another one in their order, are that vector.
     pub(super) fn whole(&mut self, inst: Inst) -> bool {
         if !self.program.op(inst).is(Pseudo::CreateVector) {
             return false;
         }
         let parts = self.program.operands(inst).to_vec();
-        let split = parts.first().and_then(Operand::as_temp).and_then(|temp| self.definition(temp));
-        let Some(split) = split.filter(|inst| self.program.op(*inst).is(Pseudo::SplitVector)) else {
-            return false;
-        };
-        let made = self.program.definitions(split);
-        let same = made.len() == parts.len()
-            && made.iter().zip(&parts).all(|(made, part)| made.temp.is_some() && made.temp == part.as_temp());
-        let vector = self.program.operands(split)[0];
         let class = self.program.definitions(inst)[0].class;
-        if !same || vector.class != class || vector.as_temp().is_none() || vector.reg.is_some() {
-            return false;
+        for first in 0..parts.len() {
+            let split = parts[first].as_temp().and_then(|temp| self.definition(temp));
+            let Some(split) = split.filter(|inst| self.program.op(*inst).is(Pseudo::SplitVector)) else {
+                continue;
+            };
+            let made = self.program.definitions(split);
+            let same = parts.len() - first >= made.len()
+                && made
+                    .iter()
+                    .zip(&parts[first..])
+                    .all(|(made, part)| made.temp.is_some() && made.temp == part.as_temp());
+            let vector = self.program.operands(split)[0];
+            if !same || made.len() < 2 || vector.as_temp().is_none() || vector.reg.is_some() {
+                continue;
+            }
+            if made.len() == parts.len() && vector.class == class {
+                self.become_copy(inst, vector);
+                return true;
+            }
+            if vector.class.bank() != class.bank() || vector.class.is_linear() != class.is_linear() {
+                continue;
+            }
+            let mut new = parts.clone();
+            new.splice(first..first + made.len(), [vector]);
+            self.set_operands(inst, &new);
+            return true;
         }
-        self.become_copy(inst, vector);
-        true
+        false
     }
 }

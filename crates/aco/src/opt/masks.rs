@@ -2,7 +2,7 @@
 
 use super::combine::Combiner;
 use crate::compares;
-use crate::ir::{Inst, Op, Operand};
+use crate::ir::{Inst, Op, Operand, Pseudo, RegClass};
 use unwedge_isa::amdgcn::model::{Format, Relation, Type};
 use unwedge_isa::amdgcn::{Mods, Opcode};
 
@@ -51,6 +51,20 @@ fn opposite(relation: Relation, ty: Type) -> Option<Relation> {
     })
 }
 
+/// The operation whose result is the complement of that of another one.
+fn complement_of_both(opcode: Opcode) -> Option<Opcode> {
+    use Opcode as O;
+    Some(match opcode {
+        O::s_and_b32 => O::s_nand_b32,
+        O::s_and_b64 => O::s_nand_b64,
+        O::s_or_b32 => O::s_nor_b32,
+        O::s_or_b64 => O::s_nor_b64,
+        O::s_xor_b32 => O::s_xnor_b32,
+        O::s_xor_b64 => O::s_xnor_b64,
+        _ => return None,
+    })
+}
+
 /// Whether a relation holds of integers of 32 bits.
 fn holds(relation: Relation, ty: Type, a: u32, b: u32) -> Option<bool> {
     let order = match ty {
@@ -94,6 +108,7 @@ impl Combiner<'_> {
             O::s_and_b64 => self.and_not(inst, O::s_not_b64, O::s_andn2_b64),
             O::s_or_b32 => self.and_not(inst, O::s_not_b32, O::s_orn2_b32),
             O::s_or_b64 => self.and_not(inst, O::s_not_b64, O::s_orn2_b64),
+            O::s_add_u32 => self.count_both(inst),
             _ if opcode.row().format == Format::Vopc => self.compare_chosen(inst, opcode),
             _ => false,
         }
@@ -114,6 +129,14 @@ impl Combiner<'_> {
         };
         let Some(inner) = self.definition(temp) else { return false };
         let Op::Hw(compare) = self.program.op(inner) else { return false };
+        if let Some(both) = complement_of_both(compare) {
+            let operands = self.program.operands(inner).to_vec();
+            if self.only_source(operand) != Some(inner) || !self.fits(both, &operands, false) {
+                return false;
+            }
+            self.become_op(inst, both, &operands);
+            return true;
+        }
         if compare.row().format != Format::Vopc {
             return false;
         }
@@ -124,6 +147,30 @@ impl Combiner<'_> {
         let operands = self.program.operands(inner).to_vec();
         self.become_op(inst, new, &operands);
         (self.program[inst].mods, self.program[inst].form) = (mods, form);
+        true
+    }
+
+    /// The bits of both words of a mask are counted together.
+    fn count_both(&mut self, inst: Inst) -> bool {
+        let &[a, b] = self.program.operands(inst) else { return false };
+        let counted = |operand: Operand| {
+            let count = self.only_source(operand)?;
+            let counts = self.program.op(count) == Op::Hw(Opcode::s_bcnt1_i32_b32);
+            self.program.operands(count).first()?.as_temp().filter(|_| counts)
+        };
+        let (Some(a), Some(b)) = (counted(a), counted(b)) else { return false };
+        let Some(split) = self.definition(a).filter(|split| self.program.op(*split).is(Pseudo::SplitVector)) else {
+            return false;
+        };
+        let parts: Vec<_> = self.program.definitions(split).iter().map(|part| part.temp).collect();
+        let vector = self.program.operands(split)[0];
+        let carries = self.program.definitions(inst).iter().skip(1).filter_map(|carry| carry.temp);
+        let unread = carries.into_iter().all(|carry| self.uses.count(carry) == 0);
+        let both = parts == [Some(a), Some(b)] || parts == [Some(b), Some(a)];
+        if !both || !unread || vector.class != RegClass::S2 || vector.as_temp().is_none() {
+            return false;
+        }
+        self.become_op(inst, Opcode::s_bcnt1_i32_b64, &[vector]);
         true
     }
 

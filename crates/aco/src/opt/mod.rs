@@ -1,8 +1,10 @@
 //! Optimization: takes a program that is [`Progress::Selected`](crate::ir::Progress::Selected); leaves it `Selected`, with the same results and fewer instructions.
 //!
-//! [`numbering`] removes what is computed twice, [`combine`] makes one instruction of several, [`dead`] removes what nobody reads. Arithmetic gives the
-//! same bits as before, except where [`FloatFreedom`](crate::ir::FloatFreedom) of instructions says otherwise. Never: decides which registers are used.
+//! [`numbering`] removes what is computed twice, [`combine`] makes one instruction of several, [`bits`] keeps booleans out of registers, [`dead`] removes
+//! what nobody reads. Arithmetic gives the same bits as before, except where [`FloatFreedom`](crate::ir::FloatFreedom) of instructions says otherwise.
+//! Never: decides which registers are used.
 
+mod bits;
 mod combine;
 mod conditions;
 mod dead;
@@ -36,6 +38,7 @@ pub fn optimize(program: &mut Program, float_mode: u8, passes: Passes) {
     if passes.combining {
         let variants = Variants::of(&program.gpu);
         combine::combine(program, &variants, float_mode, passes.combinations);
+        bits::choose_early(program);
         // Copies of constants that combining made.
         if passes.numbering {
             numbering::number(program);

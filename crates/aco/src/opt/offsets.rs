@@ -2,8 +2,8 @@
 
 use super::combine::Combiner;
 use crate::ir::{Inst, Op, Operand, Pseudo};
-use unwedge_isa::amdgcn::Opcode;
-use unwedge_isa::amdgcn::model::{Format, Mod};
+use unwedge_isa::amdgcn::model::{Form, Format, Mod};
+use unwedge_isa::amdgcn::{Mods, Opcode};
 
 /// The most that the offset of an LDS instruction is.
 const MOST_LDS: u64 = 65535;
@@ -36,6 +36,9 @@ impl Combiner<'_> {
         use Opcode as O;
         let most = match self.program.op(inst) {
             Op::Pseudo(Pseudo::ParallelCopy) if operands.len() == 1 => of(0),
+            Op::Hw(O::v_lshlrev_b32) if self.program[inst].form == Form::Sdwa && first => {
+                amount(0).map_or(any, |shift| self.most_of_part(inst, 1) << shift)
+            }
             // Modifiers change what is read and written.
             Op::Hw(_) if self.source(operand).is_none() || !first => any,
             Op::Hw(opcode) => match opcode {
@@ -46,6 +49,10 @@ impl Combiner<'_> {
                 O::s_lshl_b32 => amount(1).map_or(any, |shift| of(0) << shift),
                 O::v_lshrrev_b32 => amount(0).map_or(any, |shift| of(1) >> shift),
                 O::s_lshr_b32 => amount(1).map_or(any, |shift| of(0) >> shift),
+                O::s_bfe_u32 => match operands[1].as_const() {
+                    Some(field) => (1 << (field >> 16 & 0x7f).min(32)) - 1,
+                    None => any,
+                },
                 O::v_bfe_u32 => amount(2).map_or(any, |bits| (1 << bits) - 1),
                 O::v_add_u32 | O::v_add_co_u32 | O::s_add_u32 => of(0) + of(1),
                 O::v_lshl_add_u32 => amount(1).map_or(any, |shift| (of(0) << shift) + of(2)),
@@ -59,6 +66,35 @@ impl Combiner<'_> {
         };
         // What may wrap may be anything.
         most.min(any)
+    }
+
+    /// A number that the part of a word which an operand of SDWA is does not exceed.
+    fn most_of_part(&self, inst: Inst, at: usize) -> u64 {
+        let mods = self.program[inst].mods;
+        let part = mods.get(if at == 0 { Mod::Src0Sel } else { Mod::Src1Sel });
+        match part {
+            _ if mods.get(Mod::Sext) != 0 => u32::MAX.into(),
+            0..=3 => 0xff,
+            4 | 5 => 0xffff,
+            _ => u32::MAX.into(),
+        }
+    }
+
+    /// A product of small numbers, which is faster.
+    pub(super) fn small_product(&mut self, inst: Inst) -> bool {
+        const MOST: u64 = 0xff_ffff;
+        let product = Opcode::v_mul_u32_u24;
+        if self.program.op(inst) != Op::Hw(Opcode::v_mul_lo_u32) || self.program[inst].mods != Mods::default() {
+            return false;
+        }
+        let &[a, b] = self.program.operands(inst) else { return false };
+        let small = self.most(a, DEPTH) <= MOST && self.most(b, DEPTH) <= MOST;
+        let operands = if b.class.is_vgpr() && b.as_const().is_none() { [a, b] } else { [b, a] };
+        if !small || !self.fits(product, &operands, false) {
+            return false;
+        }
+        self.become_op(inst, product, &operands);
+        true
     }
 
     /// Takes a constant out of the address.

@@ -40,9 +40,12 @@ impl Combiner<'_> {
             row.role,
             Role::Float | Role::Minmax | Role::Convert | Role::Transcendental | Role::Compare
         );
+        // A choice only changes the bit.
+        let chooses = opcode == Opcode::v_cndmask_b32;
         let vector = matches!(row.format, Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3);
         let moves = self.program[inst].form == Form::Dpp;
-        if !floats || !vector || !moves && !matches!(self.program[inst].form, Form::Native | Form::E64) {
+        let long_form = matches!(self.program[inst].form, Form::Native | Form::E64);
+        if !(floats || chooses) || !vector || !(moves || long_form) {
             return false;
         }
         let long = if moves {
@@ -57,16 +60,16 @@ impl Combiner<'_> {
         let slots: Vec<&OperandSlot> = shape::operands(variant).collect();
         for (at, slot) in slots.into_iter().enumerate() {
             let Some(&operand) = self.program.operands(inst).get(at) else { break };
-            let modifiable =
-                slot.source != OperandSlot::NO_SOURCE && matches!(slot.ty, Type::F32 | Type::F16);
-            if !modifiable {
+            let chosen = chooses && slot.ty == Type::B32 && self.only_source(operand).is_some();
+            let ty = if chosen { Type::F32 } else { slot.ty };
+            if slot.source == OperandSlot::NO_SOURCE || !matches!(ty, Type::F32 | Type::F16) {
                 continue;
             }
             // What an upper half is, is not the sign of the register.
             if self.program[inst].mods.get(Mod::OpSel) >> slot.source & 1 != 0 {
                 continue;
             }
-            let Some(signed) = self.signed(operand, slot.ty, inst) else { continue };
+            let Some(signed) = self.signed(operand, ty, inst) else { continue };
             let mut operands = self.program.operands(inst).to_vec();
             operands[at] = signed.value;
             let fits = if moves { signed.value.class.is_vgpr() } else { self.fits(opcode, &operands, true) };

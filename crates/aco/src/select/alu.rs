@@ -50,6 +50,25 @@ fn compare(op: Op) -> Option<(Opcode, Opcode)> {
     })
 }
 
+/// The comparison of numbers of 64 bits: a scalar one only of equality.
+fn compare64(op: Op) -> Option<(Option<Opcode>, Opcode)> {
+    use Opcode as O;
+    Some(match op {
+        Op::IEq => (Some(O::s_cmp_eq_u64), O::v_cmp_eq_u64),
+        Op::INe => (Some(O::s_cmp_lg_u64), O::v_cmp_lg_u64),
+        Op::ILt => (None, O::v_cmp_lt_i64),
+        Op::IGe => (None, O::v_cmp_ge_i64),
+        Op::ULt => (None, O::v_cmp_lt_u64),
+        Op::UGe => (None, O::v_cmp_ge_u64),
+        _ => return None,
+    })
+}
+
+/// Whether a GPU compares numbers of 64 bits by a scalar instruction.
+pub(super) fn compares_scalar64(op: Op, gfx: Gfx) -> bool {
+    gfx >= Gfx::Gfx8 && compare64(op).is_some_and(|(scalar, _)| scalar.is_some())
+}
+
 impl Selector<'_> {
     /// Selects an elementwise operation on scalars.
     pub(super) fn alu(&mut self, inst: Inst) -> Selected<()> {
@@ -67,7 +86,7 @@ impl Selector<'_> {
         let operands = func.args(inst).first().map_or(Base::B32, |arg| func.ty(*arg).base);
         let value = match (func.ty(result).base, operands) {
             (Base::B1, Base::B1) => self.boolean(inst)?,
-            (Base::B1, Base::B32) => self.comparison(inst)?,
+            (Base::B1, Base::B32 | Base::B64) => self.comparison(inst)?,
             (_, Base::B32) if !matches!(op, Op::U2U | Op::I2I) => {
                 if self.banks.is_vector(result) {
                     self.vector_alu(inst)?
@@ -114,25 +133,17 @@ impl Selector<'_> {
 
     fn comparison(&mut self, inst: Inst) -> Selected<Operand> {
         let func = self.func;
-        let Some((scalar, vector)) = compare(func.op(inst)) else {
-            return Err(self.unsupported(inst, None));
+        let op = func.op(inst);
+        let opcodes = match func.ty(func.args(inst)[0]).base {
+            Base::B64 => compare64(op),
+            _ => compare(op).map(|(scalar, vector)| (Some(scalar), vector)),
         };
+        let Some((scalar, vector)) = opcodes else { return Err(self.unsupported(inst, None)) };
         let operands: [Operand; 2] = self.scalars(inst);
-        let in_vgprs = operands.iter().any(|operand| operand.class.is_vgpr());
-        if self.banks.is_vector(func.result(inst)) {
-            return Ok(self.valu_compare(vector, &operands));
-        }
-        if in_vgprs {
-            let mask = self.valu_compare(vector, &operands);
-            return Ok(self.mask_any(mask));
-        }
-        Ok(self.salu_compare(scalar, &operands))
-    }
-
-    /// A comparison of the vector ALU as a boolean of the bank that its result has.
-    pub(super) fn compared(&mut self, inst: Inst, opcode: Opcode, operands: &[Operand]) -> Operand {
-        let mask = self.valu_compare(opcode, operands);
-        if self.banks.is_vector(self.func.result(inst)) { mask } else { self.mask_any(mask) }
+        Ok(match scalar.filter(|_| !self.banks.is_vector(func.result(inst))) {
+            None => self.valu_compare(vector, &operands),
+            Some(scalar) => self.salu_compare(scalar, &operands),
+        })
     }
 
     fn scalar_alu(&mut self, inst: Inst) -> Selected<Operand> {

@@ -43,7 +43,7 @@ impl Selector<'_> {
                 let address = self.create(RegClass::S2, &address);
                 let count = u32::from(func.ty(result()).lanes);
                 let offset = self.scalar(func.args(inst)[1]);
-                let words = match self.load_scalar(inst, address, offset, count) {
+                let words = match self.load_scalar(inst, address, offset, count, Access::READONLY) {
                     Ok(words) => words,
                     Err(error) => return Some(Err(error)),
                 };

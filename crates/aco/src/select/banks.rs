@@ -1,8 +1,9 @@
 //! Which values are in scalar registers and which in vector registers; decided before anything is selected.
 //!
 //! A value that differs between lanes is in a vector register, or is a lane mask if it is a boolean. A uniform one is in scalar registers if a
-//! scalar instruction computes it from scalar registers; what only the vector ALU computes stays in vector registers.
+//! scalar instruction computes it from scalar registers; what only the vector ALU computes stays in vector registers, and its comparisons stay lane masks.
 
+use super::alu::compares_scalar64;
 use super::shape::Shape;
 use unwedge_base::entity::SecondaryMap;
 use unwedge_isa::amdgcn::Gfx;
@@ -45,14 +46,16 @@ impl Banks {
 }
 
 /// Whether a load that is uniform can be a scalar one.
-pub(super) fn loads_scalar(func: &Function, inst: Inst, mem: &MemAccess) -> bool {
+pub(super) fn loads_scalar(func: &Function, inst: Inst, mem: &MemAccess, gfx: Gfx) -> bool {
     let base = func.ty(func.result(inst)).base;
     let words = matches!(base, Base::B32 | Base::B64) && mem.align >= 2;
     match mem.space {
         Space::Push => words,
         Space::Uniform | Space::Storage | Space::Global => {
-            let changes = mem.access.any(Access::VOLATILE.or(Access::COHERENT).or(Access::ATOMIC));
-            words && mem.access.has(Access::READONLY) && !changes
+            // Loads of older GPUs always go through the cache of constants.
+            let cached = mem.access.has(Access::COHERENT) && (gfx < Gfx::Gfx8 || mem.space == Space::Global);
+            let changes = mem.access.any(Access::VOLATILE.or(Access::ATOMIC));
+            words && mem.access.has(Access::READONLY) && !changes && !cached
         }
         Space::Shared | Space::Scratch => false,
     }
@@ -98,6 +101,8 @@ impl Walk<'_> {
                     }
                 }
             }
+            // What the arms leave arrives by jumps.
+            Payload::Arms(..) => {}
             _ => {
                 let vector = self.differs(inst);
                 for &result in func.results(inst) {
@@ -133,20 +138,23 @@ impl Walk<'_> {
         let boolean = func.ty(result).base == Base::B1;
         match (op, func.payload(inst)) {
             (Op::Const | Op::Undef | Op::SysVal | Op::Descriptor | Op::BufferSize, _) => false,
-            (Op::Load, Payload::Mem(mem)) => !loads_scalar(func, inst, &mem),
+            (Op::Load, Payload::Mem(mem)) => !loads_scalar(func, inst, &mem, self.gfx),
             (Op::AmdRegister | Op::AmdDescriptor | Op::AmdLoadScalar, _) => false,
             (Op::AmdDot4 | Op::AmdPackHalf, _) => true,
             // The lowering leaves those that are done in registers of both banks.
             (Op::Reduce, Payload::Reduce(_, 0)) => false,
             (Op::ReadFirst | Op::Broadcast | Op::Ballot | Op::VoteAny | Op::VoteAll, _) => false,
-            // A comparison of vector registers gives a mask, which becomes one bit.
-            (Op::IEq | Op::INe, _) if boolean => {
-                func.ty(func.args(inst)[0]).base == Base::B1 && func.args(inst).iter().any(vector)
-            }
+            // What is chosen counts, not the condition.
+            (Op::Select, _) => func.args(inst)[1..].iter().any(vector),
+            // A comparison by the vector ALU gives a mask, which becomes one bit where one is read.
             (op, _) if boolean && op.has(Traits::ELEMENTWISE) => {
-                let booleans = func.args(inst).iter().filter(|arg| func.ty(**arg).base == Base::B1);
-                booleans.into_iter().any(vector)
+                let wide = func.args(inst).iter().any(|arg| func.ty(*arg).base == Base::B64);
+                op.has(Traits::FLOAT)
+                    || wide && !compares_scalar64(op, self.gfx)
+                    || func.args(inst).iter().any(vector)
             }
+            // The number is read by scalar instructions.
+            (Op::F2I | Op::F2U, _) => func.ty(result).base != Base::B32,
             (Op::FNeg | Op::FAbs, _) => func.args(inst).iter().any(vector),
             (Op::IMulHigh | Op::UMulHigh, _) if self.gfx < Gfx::Gfx9 => true,
             (op, _) if op.has(Traits::FLOAT) => true,

@@ -155,11 +155,12 @@ impl Selector<'_> {
         let value = if let Some(opcode) = compare {
             let operands: [Operand; 2] = self.scalars(inst);
             self.required(inst, opcode)?;
-            self.compared(inst, opcode, &operands)
+            self.valu_compare(opcode, &operands)
         } else if let Some(opcode) = convert(op, from, to).or(direct) {
             let operands: Vec<Operand> = func.args(inst).iter().map(|arg| self.scalar(*arg)).collect();
             self.required(inst, opcode)?;
-            self.valu(opcode, class, &operands)
+            let value = self.valu(opcode, RegClass::vgpr(class.dwords()), &operands);
+            if class.is_sgpr() { self.in_scalar(value) } else { value }
         } else {
             match (op, from, to) {
                 (Op::FNeg | Op::FAbs, _, _) => self.sign(inst)?,

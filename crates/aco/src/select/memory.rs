@@ -88,6 +88,17 @@ impl Selector<'_> {
         Operand::temp(temp, class)
     }
 
+    /// A scalar load of memory that this shader does not change, of what other waves see.
+    fn smem_coherent(&mut self, opcode: Opcode, class: RegClass, operands: [Operand; 2], access: Access) -> Operand {
+        let temp = self.program.make_temp(class);
+        let definitions = [Definition::temp(temp, class)];
+        let mut new = NewInst::hw(opcode, &definitions, &operands);
+        new.mods = self.access_mods(access, true);
+        new.payload = Payload::Memory(Memory { kinds: MemoryKinds::NONE, access, private: false });
+        self.add(&new);
+        Operand::temp(temp, class)
+    }
+
     /// Selects a load.
     pub(super) fn load(&mut self, inst: Inst, mem: &MemAccess) -> Selected<()> {
         let func = self.func;
@@ -96,14 +107,14 @@ impl Selector<'_> {
         if ty.base == Base::B1 || ty.base == Base::Handle {
             return Err(self.unsupported(inst, Some("not a number")));
         }
-        let scalar = !self.banks.is_vector(result) && loads_scalar(func, inst, mem);
+        let scalar = !self.banks.is_vector(result) && loads_scalar(func, inst, mem, self.gfx);
         let words = match mem.space {
             // A scalar load moves whole words.
             Space::Push if ty.base.bits() < 32 => {
                 return Err(self.unsupported(inst, Some("push constants of less than 32 bits")));
             }
             Space::Push => self.load_push(inst)?,
-            Space::Uniform | Space::Storage if scalar => self.load_scalar_buffer(inst)?,
+            Space::Uniform | Space::Storage if scalar => self.load_scalar_buffer(inst, mem.access)?,
             Space::Uniform | Space::Storage => self.load_buffer(inst, mem)?,
             Space::Shared => self.load_shared(inst, mem)?,
             Space::Scratch => self.load_scratch(inst)?,
@@ -130,7 +141,7 @@ impl Selector<'_> {
         let count = self.result_words(inst);
         if let Some(base) = self.find_argument(Argument::PushConstants) {
             let address = self.create(RegClass::S2, &[base, Operand::c32(self.options.address_high)]);
-            return self.load_scalar(inst, address, offset, count);
+            return self.load_scalar(inst, address, offset, count, Access::READONLY);
         }
         let first = offset.as_const().map(|offset| offset as u32 / 4);
         let words = (0..count).map(|word| {
@@ -139,11 +150,11 @@ impl Selector<'_> {
         words.collect::<Option<Vec<_>>>().ok_or_else(|| self.unsupported(inst, Some("push constants")))
     }
 
-    fn load_scalar_buffer(&mut self, inst: Inst) -> Selected<Vec<Operand>> {
+    fn load_scalar_buffer(&mut self, inst: Inst, access: Access) -> Selected<Vec<Operand>> {
         let args = self.func.args(inst);
         let (handle, offset) = (self.scalar(args[0]), self.scalar(args[1]));
         let handle = self.in_sgpr(handle);
-        self.load_scalar(inst, handle, offset, self.result_words(inst))
+        self.load_scalar(inst, handle, offset, self.result_words(inst), access)
     }
 
     /// Words by scalar loads, from an address or a buffer.
@@ -153,6 +164,7 @@ impl Selector<'_> {
         base: Operand,
         offset: Operand,
         count: u32,
+        access: Access,
     ) -> Selected<Vec<Operand>> {
         use Opcode as O;
         let buffer = base.class.dwords() == 4;
@@ -171,10 +183,17 @@ impl Selector<'_> {
         let offset = self.in_scalar(offset);
         let offset = self.smem_offset(offset);
         let opcode = if buffer { from_buffer } else { address };
-        let words = self.smem(opcode, RegClass::sgpr(size as u8), base, offset);
-        let mut words = self.split(words, 1);
-        words.truncate(count as usize);
-        Ok(words)
+        let class = RegClass::sgpr(size as u8);
+        let words = match access.has(Access::COHERENT) {
+            true => self.smem_coherent(opcode, class, [base, offset], access),
+            false => self.smem(opcode, class, base, offset),
+        };
+        // Numbers of 64 bits stay together.
+        let wide = self.func.ty(self.func.result(inst)).base == Base::B64 && size % 2 == 0 && buffer;
+        let part = if wide { 2 } else { 1 };
+        let mut parts = self.split(words, part);
+        parts.truncate(count as usize / usize::from(part));
+        Ok(parts)
     }
 
     /// The cache modifiers of an access: one that other waves see bypasses the caches that they do not share.

@@ -59,6 +59,7 @@ pub(crate) fn select(parts: &[&Shader], args: &Args, options: &Options) -> Resul
     let gfx = options.gpu.generation();
     let banks = Banks::of(func, &divergence, &shape, gfx);
     let mut program = Program::new(options.gpu);
+    program.contract = options.contract;
     program.lds_bytes = shader.info.shared_size;
     program.scratch_bytes = shader.info.scratch_size;
     let mut selector = Selector {

@@ -1,6 +1,7 @@
 //! Subgroup operations that the lowering leaves: ballots, broadcasts and shuffles of words.
 
 use super::{Selected, Selector};
+use crate::stages::HardwareStage;
 use crate::ir::{Definition, NewInst, Operand, Payload, PhysReg, Pseudo, RegClass, Temp};
 use unwedge_isa::amdgcn::Opcode;
 use unwedge_isa::amdgcn::model::Gfx;
@@ -87,7 +88,9 @@ impl Selector<'_> {
         let wave = if self.program.gpu.wave64() { 64 } else { 32 };
         let whole = self.shader.info.stage == shader_ir::Stage::Compute
             && self.shader.info.invocations().is_multiple_of(wave);
-        whole && !self.shape.root_divergent
+        // Merged stages enable all lanes when they start.
+        let merged = self.interface.hardware.is_some_and(HardwareStage::is_merged);
+        (whole || merged) && !self.shape.root_divergent
     }
 
     /// The lanes whose bits are set in the words of a ballot.
@@ -137,6 +140,23 @@ impl Selector<'_> {
         temps.map(|temp| Operand::temp(temp, class))
     }
 
+    /// A reduction of an integer of 32 bits that is the same in all active lanes.
+    fn reduce_uniform(&mut self, op: Op, value: Operand) -> Operand {
+        if value.is_undef() || !matches!(op, Op::IAdd | Op::IXor) {
+            return value;
+        }
+        let exec = self.exec();
+        let count = self.sized(Opcode::s_bcnt1_i32_b32, Opcode::s_bcnt1_i32_b64);
+        let mut lanes = self.salu(count, RegClass::S1, &[exec]);
+        if op == Op::IXor {
+            lanes = self.salu(Opcode::s_and_b32, RegClass::S1, &[lanes, Operand::c32(1)]);
+        }
+        match value.as_const() {
+            Some(1) => lanes,
+            _ => self.salu(Opcode::s_mul_i32, RegClass::S1, &[lanes, value]),
+        }
+    }
+
     /// A reduction or scan of integers of 32 bits.
     fn reduce(&mut self, inst: Inst) -> Selected<Operand> {
         let func = self.func;
@@ -149,6 +169,11 @@ impl Selector<'_> {
         let value = self.scalar(func.args(inst)[0]);
         if op == Op::Reduce && cluster == 1 {
             return Ok(value);
+        }
+        let uniform = reduced != Op::IMul && !self.divergence.is_divergent(func.args(inst)[0]);
+        if op == Op::Reduce && cluster == 0 && uniform {
+            let reduced = self.reduce_uniform(reduced, value);
+            return Ok(if self.banks.is_vector(result) { self.in_vgpr(reduced) } else { self.in_scalar(reduced) });
         }
         let value = Operand { late_kill: true, ..self.in_vgpr(value) };
         let value = if value.is_undef() { self.copy(RegClass::V1, Operand::c32(0)) } else { value };

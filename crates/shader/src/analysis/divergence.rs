@@ -114,8 +114,11 @@ impl Walk<'_> {
         let condition = func.op(inst) == Op::If && self.divergence.values[func.args(inst)[0]];
         self.open.push(condition);
         if let (Op::Loop, Payload::Body(body)) = (func.op(inst), func.payload(inst)) {
+            // All invocations begin the first iteration together, so what they bring there does not meet what they bring to later ones.
             for (&param, &arg) in func.params(body).iter().zip(func.args(inst)) {
-                self.merge(param, arg, false);
+                if self.divergence.values[arg] {
+                    self.mark(param);
+                }
             }
         }
         for region in func.regions_of(inst).into_iter().flatten() {

@@ -19,8 +19,10 @@ pub struct Int64Options {
     pub shifts: bool,
     /// And, or, exclusive or, complement, select, conversions to other widths.
     pub moves: bool,
-    /// Comparisons, minima, maxima, magnitude.
+    /// Comparisons.
     pub comparisons: bool,
+    /// Minima, maxima, magnitude.
+    pub minima: bool,
     /// Counts, searches and reversal of bits.
     pub counts: bool,
 }
@@ -34,6 +36,7 @@ impl Int64Options {
         shifts: true,
         moves: true,
         comparisons: true,
+        minima: true,
         counts: true,
     };
 
@@ -48,17 +51,8 @@ impl Int64Options {
             | Op::UBitfieldExtract
             | Op::IBitfieldExtract => self.shifts,
             Op::IAnd | Op::IOr | Op::IXor | Op::INot | Op::Select | Op::U2U | Op::I2I => self.moves,
-            Op::IEq
-            | Op::INe
-            | Op::ILt
-            | Op::IGe
-            | Op::ULt
-            | Op::UGe
-            | Op::IMin
-            | Op::IMax
-            | Op::UMin
-            | Op::UMax
-            | Op::IAbs => self.comparisons,
+            Op::IEq | Op::INe | Op::ILt | Op::IGe | Op::ULt | Op::UGe => self.comparisons,
+            Op::IMin | Op::IMax | Op::UMin | Op::UMax | Op::IAbs => self.minima,
             Op::BitCount | Op::BitReverse | Op::FindLsb | Op::FindUMsb | Op::FindIMsb => self.counts,
             other => divides(other) && self.divisions,
         }

@@ -1,0 +1,58 @@
+//! Uniform booleans as lane masks: takes SSA; moves each choice between constants by a boolean to where the boolean is made, while it is in `scc`.
+//! Guarantees the same results. Without that, the boolean would go through another register to `scc` again. What is only moved is not made twice:
+//! value numbering comes after it.
+
+use crate::ir::{Block, Inst, Op, Program, RegClass, Temp};
+use unwedge_base::mix::{MixMap, MixSet};
+use unwedge_isa::amdgcn::Opcode;
+use unwedge_isa::amdgcn::model::Format;
+
+/// The boolean by which an instruction chooses between constants.
+fn chosen_by(program: &Program, inst: Inst) -> Option<Temp> {
+    if !matches!(program.op(inst), Op::Hw(Opcode::s_cselect_b32 | Opcode::s_cselect_b64)) {
+        return None;
+    }
+    let &[yes, no, bit] = program.operands(inst) else { return None };
+    let constants = yes.as_const().is_some() && no.as_const().is_some();
+    bit.as_temp().filter(|_| constants && bit.class == RegClass::S1 && bit.reg.is_none())
+}
+
+/// The boolean that an instruction leaves in `scc`.
+fn left_in_scc(program: &Program, inst: Inst) -> Option<Temp> {
+    let Op::Hw(opcode) = program.op(inst) else { return None };
+    let definitions = program.definitions(inst);
+    let definition = match opcode.row().format {
+        Format::Sopc => definitions.first(),
+        Format::Sop1 | Format::Sop2 => definitions.get(1),
+        _ => None,
+    };
+    definition?.temp
+}
+
+/// Moves the choices.
+pub(super) fn choose_early(program: &mut Program) {
+    let mut moved: MixMap<Temp, Vec<Inst>> = MixMap::default();
+    let mut all: MixSet<Inst> = MixSet::default();
+    for data in program.blocks.values() {
+        let made: MixSet<Temp> = data.insts.iter().filter_map(|inst| left_in_scc(program, *inst)).collect();
+        for &inst in &data.insts {
+            let Some(bit) = chosen_by(program, inst).filter(|bit| made.contains(bit)) else { continue };
+            moved.entry(bit).or_default().push(inst);
+            all.insert(inst);
+        }
+    }
+    if all.is_empty() {
+        return;
+    }
+    let blocks: Vec<Block> = program.blocks.keys().collect();
+    for block in blocks {
+        let insts = std::mem::take(&mut program.blocks[block].insts);
+        let mut new = Vec::with_capacity(insts.len());
+        for inst in insts.into_iter().filter(|inst| !all.contains(inst)) {
+            new.push(inst);
+            let choices = left_in_scc(program, inst).and_then(|bit| moved.remove(&bit));
+            new.extend(choices.into_iter().flatten());
+        }
+        program.blocks[block].insts = new;
+    }
+}
