@@ -1,15 +1,15 @@
 //! Inserts what changes `exec`: takes a program that is [`Progress::Selected`] without phis of lane masks; leaves [`Progress::Masked`].
 //!
 //! Each divergent construct has a mask of lanes that meet after it: those that entered it, without those that have left for a construct around it.
-//! A divergent loop has a second one, of lanes that go through its body again. A jump that the wave does not follow takes its lanes out of the masks
+//! A loop in which lanes wait to start it again has a second one, of lanes that go through its body again. A jump that the wave does not follow takes its lanes out of the masks
 //! of the constructs that it leaves. Blocks where lanes meet or change then set `exec` from a mask, whatever it was. The branch of a divergent `if`
 //! keeps the lanes of its condition.
 
 use crate::compares;
 use crate::ir::shape::{self, Variants};
 use crate::ir::{
-    Block, Construct, ConstructKind, Definition, Inst, Jump, NewInst, Op, Operand, PhysReg, Program,
-    Progress, Pseudo, RegClass, Role, Temp,
+    Block, Construct, Definition, Inst, Jump, NewInst, Op, Operand, PhysReg, Program, Progress, Pseudo,
+    RegClass, Role, Temp,
 };
 use crate::linear_ssa::LinearVar;
 use unwedge_base::mix::{MixMap, MixSet};
@@ -29,7 +29,7 @@ pub(crate) fn insert_exec_masks(program: &mut Program, variants: &Variants) {
 enum MaskUse {
     /// Those that meet after the construct.
     Merge,
-    /// Those that go through the loop's body again.
+    /// Those that go through the loop's body again, where some wait for others.
     Iterate,
 }
 
@@ -54,6 +54,12 @@ fn losing(program: &Program) -> MixSet<Construct> {
     losing
 }
 
+/// Loops with a block where lanes wait to start them again.
+fn latches(program: &Program) -> MixSet<Construct> {
+    let latches = program.blocks.values().filter(|data| data.role == Role::Latch);
+    latches.filter_map(|data| data.construct).collect()
+}
+
 /// How often temporaries are read.
 fn uses(program: &Program) -> MixMap<Temp, u32> {
     let mut uses = MixMap::default();
@@ -72,6 +78,8 @@ struct Masks<'a> {
     removals: Vec<Removal>,
     /// `if`s that all lanes of the wave enter, and that none leaves for a construct around it: all lanes meet after them.
     full: MixSet<Construct>,
+    /// Loops with a block where lanes wait to start them again.
+    latches: MixSet<Construct>,
     class: RegClass,
     wave64: bool,
     variants: &'a Variants,
@@ -92,6 +100,7 @@ impl<'a> Masks<'a> {
             conditions: MixMap::default(),
             removals: Vec::new(),
             full: MixSet::default(),
+            latches: latches(program),
             class,
             wave64: program.gpu.wave64(),
             variants,
@@ -203,7 +212,7 @@ impl<'a> Masks<'a> {
             program.insert(entry, at, &NewInst::pseudo(Pseudo::ParallelCopy, &[definition], &[exec]));
         }
         self.var(construct, MaskUse::Merge).write(entry, value);
-        if data.kind == ConstructKind::Loop {
+        if self.latches.contains(&construct) {
             self.var(construct, MaskUse::Iterate).write(entry, value);
         }
     }

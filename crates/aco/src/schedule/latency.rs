@@ -4,9 +4,10 @@
 //! is taken that does not. Accesses of memory keep their order, and so do instructions that use `scc`, and those that make or read lane masks, because
 //! there is one register for each. How many more registers are alive at once than before is bounded. Latencies: `data/amd/cost.txt`.
 
+use super::is_movable;
+use crate::cost::passes;
 use crate::ir::shape::{self, Variants};
 use crate::ir::{Inst, Op, Program, Temp};
-use crate::opt::is_pure;
 use std::collections::VecDeque;
 use unwedge_base::entity::Entity;
 use unwedge_isa::amdgcn::cost::{self, UnitCost};
@@ -25,8 +26,7 @@ const MOST: [u32; 2] = [40, 48];
 struct Facts {
     scc: bool,
     mask: bool,
-    /// A temporary that must be in one register.
-    fixed_reg: bool,
+    fixed_reg: FixedRegUse,
     /// Memory, or what has effects that are not known.
     memory: bool,
     /// Nothing moves over it.
@@ -34,6 +34,44 @@ struct Facts {
     /// Cycles until results are there, and until the next instruction begins.
     latency: u32,
     issue: u32,
+}
+
+/// What an instruction does with temporaries that must be in one register.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum FixedRegUse {
+    #[default]
+    None,
+    /// It reads this one.
+    Reads(Temp),
+    /// It reads several, or writes one.
+    Other,
+}
+
+impl FixedRegUse {
+    fn of(program: &Program, inst: Inst) -> FixedRegUse {
+        if program.definitions(inst).iter().any(|own| own.temp.is_some() && own.reg.is_some()) {
+            return FixedRegUse::Other;
+        }
+        let fixed = program.operands(inst).iter().filter(|own| own.reg.is_some());
+        fixed
+            .filter_map(|own| own.as_temp())
+            .map(FixedRegUse::Reads)
+            .fold(FixedRegUse::None, FixedRegUse::with)
+    }
+
+    fn with(self, other: FixedRegUse) -> FixedRegUse {
+        match (self, other) {
+            (own, FixedRegUse::None) => own,
+            (FixedRegUse::None, own) => own,
+            (own, other) if own == other => own,
+            _ => FixedRegUse::Other,
+        }
+    }
+
+    /// Whether the order of two instructions is kept, because there is one register for both.
+    fn keeps_order(self, other: FixedRegUse) -> bool {
+        self != FixedRegUse::None && other != FixedRegUse::None && self.with(other) == FixedRegUse::Other
+    }
 }
 
 fn is_vector(format: Format) -> bool {
@@ -124,11 +162,9 @@ impl<'a> LatencyOrder<'a> {
 
     fn facts(&self, program: &Program, inst: Inst) -> Facts {
         let mut facts = Facts { issue: 1, ..Facts::default() };
-        facts.fixed_reg =
-            program.operands(inst).iter().any(|own| own.as_temp().is_some() && own.reg.is_some())
-                || program.definitions(inst).iter().any(|own| own.temp.is_some() && own.reg.is_some());
+        facts.fixed_reg = FixedRegUse::of(program, inst);
         let Op::Hw(opcode) = program.op(inst) else {
-            facts.fixed = !is_pure(program, inst);
+            facts.fixed = !is_movable(program, inst);
             return facts;
         };
         let gpu = &program.gpu;
@@ -146,11 +182,10 @@ impl<'a> LatencyOrder<'a> {
             }
         }
         facts.memory = row.format.is_memory();
-        facts.fixed = !facts.memory && !is_pure(program, inst);
+        facts.fixed = !facts.memory && !is_movable(program, inst);
         let unit = UnitCost::on(row.unit, gpu);
         let rdna = gpu.generation() >= Gfx::Gfx10;
-        let passes =
-            if vector && gpu.wave64() && !cost::issues_both_halves(opcode, gpu.generation()) { 2 } else { 1 };
+        let passes = u32::from(passes(opcode, gpu));
         facts.issue = if rdna { passes } else { unit.latency.into() };
         facts.latency = if rdna { u32::from(unit.latency) + passes - 1 } else { unit.latency.into() };
         facts.latency += match row.format {
@@ -159,6 +194,7 @@ impl<'a> LatencyOrder<'a> {
             }
             Format::Smem => cost::late(Event::Smem, Counter::Local).into(),
             Format::Ds => cost::late(Event::Lds, Counter::Local).into(),
+            Format::Ldsdir => cost::late(Event::Ldsdir, Counter::Exp).into(),
             format if format.is_memory() => cost::late(Event::Load, Counter::Memory).into(),
             _ => 0,
         };
@@ -266,7 +302,7 @@ impl<'a> LatencyOrder<'a> {
             let kept = own.fixed && place > 0
                 || own.scc && passed.scc
                 || own.mask && passed.mask
-                || own.fixed_reg && passed.fixed_reg
+                || own.fixed_reg.keeps_order(passed.fixed_reg)
                 || own.memory && passed.memory
                 || operands().any(|temp| self.pending[temp.index()]);
             if !kept {
@@ -287,7 +323,7 @@ impl<'a> LatencyOrder<'a> {
             }
             passed.scc |= own.scc;
             passed.mask |= own.mask;
-            passed.fixed_reg |= own.fixed_reg;
+            passed.fixed_reg = passed.fixed_reg.with(own.fixed_reg);
             passed.memory |= own.memory;
         }
         best
@@ -297,18 +333,22 @@ impl<'a> LatencyOrder<'a> {
     fn overwrites(&self, state: &PartState<'_>, place: usize, inst: Inst) -> bool {
         let program = state.program;
         let Op::Hw(opcode) = program.op(inst) else { return false };
-        let tied = |form| {
-            self.variants.variant(opcode, form).is_some_and(|variant| {
-                variant.slots.iter().any(|slot| slot.access.reads() && slot.access.writes())
+        let variants = || {
+            let forms = [Form::Native, Form::E32, Form::E64];
+            forms.into_iter().filter_map(|form| self.variants.variant(opcode, form))
+        };
+        let tied = || {
+            variants().flat_map(|variant| {
+                let slots = shape::operands(variant).zip(program.operands(inst));
+                slots.filter(|(slot, _)| slot.access.writes()).filter_map(|(_, operand)| operand.as_temp())
             })
         };
-        if ![Form::Native, Form::E32, Form::E64].into_iter().any(tied) {
+        if tied().next().is_none() {
             return false;
         }
-        let own = || program.operands(inst).iter().filter_map(|operand| operand.as_temp());
         state.order.iter().take(place).any(|at| {
             let mut read = program.operands(state.part[*at]).iter().filter_map(|operand| operand.as_temp());
-            read.any(|temp| own().any(|own| own == temp))
+            read.any(|temp| tied().any(|own| own == temp))
         })
     }
 }
