@@ -17,11 +17,16 @@ const OPPOSITES: [(Opcode, Opcode); 3] = [
 
 /// Simplifies branches.
 pub fn simplify(program: &mut MachineProgram) {
-    // From the end, so that what follows a block is simple already.
-    for block in (0..program.blocks.len()).rev() {
-        thread(program, block);
-        invert(program, block);
-        drop_last(program, block);
+    // A block that becomes empty makes branches over it unnecessary.
+    let mut before = usize::MAX;
+    let count = |program: &MachineProgram| program.blocks.iter().map(|block| block.insts.len()).sum();
+    while std::mem::replace(&mut before, count(program)) != before {
+        // From the end, so that what follows a block is simple already.
+        for block in (0..program.blocks.len()).rev() {
+            thread(program, block);
+            invert(program, block);
+            drop_last(program, block);
+        }
     }
 }
 

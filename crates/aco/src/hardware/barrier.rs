@@ -1,6 +1,6 @@
 //! Barriers: waits for memory, the barrier of the workgroup, invalidation of caches.
 //!
-//! Every counter is waited for until it is 0; the phase that inserts waits drops those for which nothing is pending.
+//! Every counter of the memory that is ordered is waited for until it is 0; the phase that inserts waits drops those for which nothing is pending.
 
 use super::Emitter;
 use crate::error::FinishError;
@@ -21,7 +21,7 @@ impl Emitter<'_> {
         let wide = matches!(info.memory, Scope::Workgroup | Scope::QueueFamily | Scope::Device);
         let orders = wide && !info.kinds.is_empty();
         if orders {
-            self.wait_for_memory();
+            self.wait_for_memory(info.kinds);
         }
         if info.execution == Scope::Workgroup {
             if self.generation() >= Gfx::Gfx12 {
@@ -37,9 +37,14 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Waits for everything that accesses memory.
-    fn wait_for_memory(&mut self) {
+    /// Waits for everything that accesses memory of some kinds. What accesses LDS counts in the counter of LDS, whatever else it counts in.
+    fn wait_for_memory(&mut self, kinds: MemoryKinds) {
         let generation = self.generation();
+        let only_local = MemoryKinds::SHARED.has(kinds);
+        let is_ordered = |counter| match counter {
+            Counter::Exp => false,
+            counter => !only_local || counter == Counter::Local,
+        };
         let waits = [
             Opcode::s_waitcnt,
             Opcode::s_waitcnt_vscnt,
@@ -56,9 +61,9 @@ impl Emitter<'_> {
             let mut immediate = 0;
             let mut counts = false;
             for wait in fields(opcode, generation) {
-                let exports = wait.counter == Counter::Exp;
-                immediate |= wait.field.put(if exports { wait.field.most() } else { 0 });
-                counts |= !exports;
+                let ordered = is_ordered(wait.counter);
+                immediate |= wait.field.put(if ordered { 0 } else { wait.field.most() });
+                counts |= ordered;
             }
             if !counts {
                 continue;
