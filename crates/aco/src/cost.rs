@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use unwedge_isa::amdgcn::cost::{self, Resource, UnitCost};
 use unwedge_isa::amdgcn::model::{Class, Format, Mod, Role, Unit};
 use unwedge_isa::amdgcn::waits::{COUNTED, Counter, Event, fields};
-use unwedge_isa::amdgcn::{Gfx, Gpu, Inst, Operand, Reg, codec};
+use unwedge_isa::amdgcn::{Gfx, Gpu, Inst, Opcode, Operand, Reg, codec};
 
 /// How many loops and branches of the source are around a block.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -275,7 +275,7 @@ impl BlockCycles {
             unit.uses.iter().map(move |(resource, cycles)| (of(*resource) as usize, *cycles))
         };
         let mut start = self.now;
-        for _ in 0..passes(inst, gpu) {
+        for _ in 0..passes(inst.opcode(), gpu) {
             self.now = uses().fold(self.now, |now, (resource, _)| now.max(self.free[resource]));
             start = self.now;
             for (resource, cycles) in uses() {
@@ -310,10 +310,10 @@ impl BlockCycles {
 }
 
 /// How many times an instruction goes through its unit: twice for the halves of a wave of 64 lanes on units for 32.
-fn passes(inst: &Inst, gpu: &Gpu) -> u8 {
+pub(crate) fn passes(opcode: Opcode, gpu: &Gpu) -> u8 {
     use Unit::{Barrier, Branch, Other, Salu, SendMsg, Sfpu, Smem, Waitcnt};
     let scalar = [Salu, Sfpu, Branch, Barrier, Waitcnt, SendMsg, Smem, Other];
-    let vector = !scalar.contains(&inst.row().unit);
-    let halves = vector && gpu.wave64() && !cost::issues_both_halves(inst.opcode(), gpu.generation());
+    let vector = !scalar.contains(&opcode.row().unit);
+    let halves = vector && gpu.wave64() && !cost::issues_both_halves(opcode, gpu.generation());
     1 + u8::from(halves)
 }

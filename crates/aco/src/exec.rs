@@ -1,15 +1,15 @@
 //! Inserts what changes `exec`: takes a program that is [`Progress::Selected`] without phis of lane masks; leaves [`Progress::Masked`].
 //!
 //! Each divergent construct has a mask of lanes that meet after it: those that entered it, without those that have left for a construct around it.
-//! A divergent loop has a second one, of lanes that go through its body again. A jump that the wave does not follow takes its lanes out of the masks
+//! A loop in which lanes wait to start it again has a second one, of lanes that go through its body again. A jump that the wave does not follow takes its lanes out of the masks
 //! of the constructs that it leaves. Blocks where lanes meet or change then set `exec` from a mask, whatever it was. The branch of a divergent `if`
 //! keeps the lanes of its condition.
 
 use crate::compares;
 use crate::ir::shape::{self, Variants};
 use crate::ir::{
-    Block, Construct, ConstructKind, Definition, Inst, Jump, NewInst, Op, Operand, PhysReg, Program,
-    Progress, Pseudo, RegClass, Role, Temp,
+    Block, Construct, Definition, Inst, Jump, NewInst, Op, Operand, PhysReg, Program, Progress, Pseudo,
+    RegClass, Role, Temp,
 };
 use crate::linear_ssa::LinearVar;
 use crate::mask_phis::early_merges;
@@ -30,7 +30,7 @@ pub(crate) fn insert_exec_masks(program: &mut Program, variants: &Variants) {
 enum MaskUse {
     /// Those that meet after the construct.
     Merge,
-    /// Those that go through the loop's body again.
+    /// Those that go through the loop's body again, where some wait for others.
     Iterate,
 }
 
@@ -79,6 +79,12 @@ fn losing(program: &Program) -> MixSet<Construct> {
     losing
 }
 
+/// Loops with a block where lanes wait to start them again.
+fn latches(program: &Program) -> MixSet<Construct> {
+    let latches = program.blocks.values().filter(|data| data.role == Role::Latch);
+    latches.filter_map(|data| data.construct).collect()
+}
+
 /// How often temporaries are read.
 fn uses(program: &Program) -> MixMap<Temp, u32> {
     let mut uses = MixMap::default();
@@ -102,6 +108,8 @@ struct Masks<'a> {
     losing: MixSet<Construct>,
     continued: MixSet<Construct>,
     shares: MixMap<Construct, LoopShare>,
+    /// Loops with a block where lanes wait to start them again.
+    latches: MixSet<Construct>,
     class: RegClass,
     wave64: bool,
     variants: &'a Variants,
@@ -126,6 +134,7 @@ impl<'a> Masks<'a> {
             losing: losing(program),
             continued: continued(program),
             shares: MixMap::default(),
+            latches: latches(program),
             class,
             wave64: program.gpu.wave64(),
             variants,
@@ -240,7 +249,7 @@ impl<'a> Masks<'a> {
             var.write(merge, over);
             self.shares.insert(construct, LoopShare { of, result });
         }
-        if data.kind == ConstructKind::Loop {
+        if self.latches.contains(&construct) {
             self.var(construct, MaskUse::Iterate).write(entry, value);
         }
     }

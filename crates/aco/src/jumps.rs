@@ -1,7 +1,7 @@
 //! Jumps: removes branches that the order of the blocks makes unnecessary.
 //!
-//! Takes a machine program without waits. Guarantees that the same instructions are executed, except branches. Predecessors and successors are not
-//! changed: a block that was only a branch is left empty.
+//! Takes a machine program without waits. Guarantees that the same instructions are executed, except branches. A block that was only a branch is left
+//! empty. Predecessors and successors are those that are possible, and sometimes more.
 
 use crate::assemble::target;
 use crate::machine::{MachineProgram, plain};
@@ -17,10 +17,16 @@ const OPPOSITES: [(Opcode, Opcode); 3] = [
 
 /// Simplifies branches.
 pub fn simplify(program: &mut MachineProgram) {
-    // From the end, so that what follows a block is simple already.
-    for block in (0..program.blocks.len()).rev() {
-        invert(program, block);
-        drop_last(program, block);
+    // A block that becomes empty makes branches over it unnecessary.
+    let mut before = usize::MAX;
+    let count = |program: &MachineProgram| program.blocks.iter().map(|block| block.insts.len()).sum();
+    while std::mem::replace(&mut before, count(program)) != before {
+        // From the end, so that what follows a block is simple already.
+        for block in (0..program.blocks.len()).rev() {
+            thread(program, block);
+            invert(program, block);
+            drop_last(program, block);
+        }
     }
 }
 
@@ -37,6 +43,67 @@ fn is_conditional(inst: &Inst) -> bool {
     matches!(inst.row().role, Role::CBranch | Role::CBranchVcc)
 }
 
+/// The target of a block that is only a branch.
+fn only_branch(program: &MachineProgram, block: usize) -> Option<usize> {
+    match &program.blocks.get(block)?.insts[..] {
+        [only] if only.inst.row().role == Role::Branch => target(&only.inst),
+        _ => None,
+    }
+}
+
+/// A branch to a block that is only a branch goes to the target of that one.
+fn thread(program: &mut MachineProgram, block: usize) {
+    let Some(inst) = last(program, block) else { return };
+    if !is_conditional(&inst) && inst.row().role != Role::Branch {
+        return;
+    }
+    let Some(old) = target(&inst) else { return };
+    let middle = following(program, old);
+    let Some(goal) = only_branch(program, middle).filter(|goal| *goal != old && middle != block) else {
+        return;
+    };
+    let Some(new) = plain(inst.opcode(), &[Operand::Imm(goal as i32)], &program.gpu) else { return };
+    if let Some(place) = program.blocks[block].insts.last_mut() {
+        place.inst = new.inst;
+    }
+    if !program.blocks[block].succs.contains(&goal) {
+        program.blocks[block].succs.push(goal);
+    }
+    if !program.blocks[goal].preds.contains(&block) {
+        program.blocks[goal].preds.push(block);
+    }
+    let falls = is_conditional(&inst) && old == block + 1;
+    if !falls {
+        unlink(program, block, old);
+    }
+}
+
+/// Removes an edge, and blocks to which there is none then.
+fn unlink(program: &mut MachineProgram, from: usize, to: usize) {
+    program.blocks[from].succs.retain(|succ| *succ != to);
+    program.blocks[to].preds.retain(|pred| *pred != from);
+    let mut open = vec![to];
+    while let Some(block) = open.pop() {
+        let skipped = only_branch(program, block).is_some() || program.blocks[block].insts.is_empty();
+        if block == 0 || !skipped || !program.blocks[block].preds.is_empty() {
+            continue;
+        }
+        program.blocks[block].insts.clear();
+        for succ in std::mem::take(&mut program.blocks[block].succs) {
+            program.blocks[succ].preds.retain(|pred| *pred != block);
+            open.push(succ);
+        }
+    }
+}
+
+/// Whether the wave comes to a block only from another one before it, through empty blocks.
+fn comes_only_from(program: &MachineProgram, block: usize, from: usize) -> bool {
+    (from + 1..=block).all(|at| {
+        let preds = &program.blocks[at].preds;
+        preds.iter().all(|pred| (from..at).contains(pred))
+    })
+}
+
 /// A conditional branch over a block that is only a branch becomes the opposite branch, to the target of that one.
 fn invert(program: &mut MachineProgram, block: usize) {
     let Some(inst) = last(program, block).filter(is_conditional) else { return };
@@ -46,7 +113,7 @@ fn invert(program: &mut MachineProgram, block: usize) {
         return;
     }
     let [only] = program.blocks[middle].insts[..] else { return };
-    if only.inst.row().role != Role::Branch || program.blocks[middle].preds != [block] {
+    if only.inst.row().role != Role::Branch || !comes_only_from(program, middle, block) {
         return;
     }
     let opposite = OPPOSITES.iter().find_map(|(a, b)| match inst.opcode() {

@@ -59,17 +59,45 @@ fn build(job: &Job) -> Result<Compiled, String> {
     compile(&mut shader, &options_of(job)).map_err(|error| error.to_string())
 }
 
-/// The measures as ratios to those of the baseline.
-fn measure(job: &Job) -> Result<[f64; MEASURES.len()], String> {
+/// The measures as ratios to those of the baseline. Its cycles have 32 bits: those of code in deeply nested loops wrapped around.
+fn measure(job: &Job) -> Result<Ratios, String> {
     let compiled = build(job)?;
     write_listing(job.chip, &job.shader, &compiled, &job.gpu);
     let invocations = (job.stage == "compute").then(|| workgroup(&job.text).into_iter().product());
     let own = measures(&compiled, &job.gpu, invocations);
-    let mut ratios = [0.0; MEASURES.len()];
-    for ((ratio, own), baseline) in ratios.iter_mut().zip(own).zip(job.baseline) {
-        *ratio = own / baseline.max(1.0);
+    let wraps = MEASURES.iter().zip(own).any(|(name, own)| *name == "latency" && own > f64::from(u32::MAX));
+    let mut ratios = [None; MEASURES.len()];
+    for (((ratio, name), own), baseline) in ratios.iter_mut().zip(MEASURES).zip(own).zip(job.baseline) {
+        let is_cycles = matches!(name, "latency" | "inverse_throughput");
+        *ratio = (!(wraps && is_cycles)).then_some(own / baseline.max(1.0));
     }
     Ok(ratios)
+}
+
+/// By measure; `None` if the baseline does not have it.
+type Ratios = [Option<f64>; MEASURES.len()];
+
+/// Shaders of a stage.
+#[derive(Default)]
+struct StageRatios {
+    shaders: usize,
+    refused: usize,
+    /// By measure: how many ratios there are, and the sum of their logarithms.
+    sums: [(usize, f64); MEASURES.len()],
+}
+
+impl StageRatios {
+    fn add(&mut self, ratios: Ratios) {
+        self.shaders += 1;
+        for ((count, sum), ratio) in self.sums.iter_mut().zip(ratios) {
+            *count += usize::from(ratio.is_some());
+            *sum += ratio.map_or(0.0, f64::ln);
+        }
+    }
+
+    fn means(&self) -> [f64; MEASURES.len()] {
+        self.sums.map(|(count, sum)| (sum / count.max(1) as f64).exp())
+    }
 }
 
 /// The measures of all rows, with the size of a wave.
@@ -129,21 +157,20 @@ fn code_is_compared_with_that_of_aco_by_stage() {
     assert!(!jobs.is_empty(), "a text is compiled");
     let numbers: Vec<usize> = (0..jobs.len()).collect();
     let measured = in_parallel(&numbers, |&number| (number, measure(&jobs[number])));
-    let mut logs: BTreeMap<(&str, &str), (usize, usize, [f64; MEASURES.len()])> = BTreeMap::new();
+    let mut stages: BTreeMap<(&str, &str), StageRatios> = BTreeMap::new();
     let mut reasons: BTreeMap<String, (usize, &str)> = BTreeMap::new();
     let mut lists: BTreeMap<&str, String> = BTreeMap::new();
     for (number, result) in measured {
         let job = &jobs[number];
-        let (count, refused, sums) = logs.entry((&job.stage, job.chip)).or_default();
+        let stage = stages.entry((&job.stage, job.chip)).or_default();
         match result {
             Ok(ratios) => {
-                *count += 1;
-                sums.iter_mut().zip(ratios).for_each(|(sum, ratio)| *sum += ratio.ln());
-                let cells = ratios.map(|ratio| format!(" {ratio:.3}")).concat();
+                stage.add(ratios);
+                let cells = ratios.map(|ratio| format!(" {:.3}", ratio.unwrap_or(f64::NAN))).concat();
                 *lists.entry(job.chip).or_default() += &format!("{}{cells}\n", job.shader);
             }
             Err(reason) => {
-                *refused += 1;
+                stage.refused += 1;
                 reasons.entry(reason).or_insert((0, &job.shader)).0 += 1;
             }
         }
@@ -162,18 +189,17 @@ fn code_is_compared_with_that_of_aco_by_stage() {
         "refused",
         MEASURES.map(|name| format!("{name:>19}")).concat()
     );
-    for ((stage, chip), (count, refused, sums)) in &logs {
-        let means = sums.map(|sum| format!("{:>19.3}", (sum / (*count).max(1) as f64).exp())).concat();
-        println!("{stage:18} {chip:8} {count:>7} {refused:>7} {means}");
+    for ((stage, chip), ratios) in &stages {
+        let means = ratios.means().map(|mean| format!("{mean:>19.3}")).concat();
+        println!("{stage:18} {chip:8} {:>7} {:>7} {means}", ratios.shaders, ratios.refused);
     }
     for (reason, (count, shader)) in &reasons {
         println!("{count:>5} {reason} ({shader})");
     }
     for (stage, chip, most) in MOST {
-        let Some((count, _, sums)) = logs.get(&(stage, chip)) else { continue };
-        assert!(*count > 0, "a {stage} shader is measured on {chip}");
-        for ((name, sum), most) in MEASURES.iter().zip(sums).zip(most) {
-            let mean = (sum / *count as f64).exp();
+        let Some(ratios) = stages.get(&(stage, chip)) else { continue };
+        assert!(ratios.shaders > 0, "a {stage} shader is measured on {chip}");
+        for ((name, mean), most) in MEASURES.iter().zip(ratios.means()).zip(most) {
             let bound = if all { most } else { most * SAMPLE_SLACK };
             assert!(mean <= bound, "{stage} on {chip}: {name} are {mean:.3} of those of ACO");
         }

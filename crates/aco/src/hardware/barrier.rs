@@ -1,6 +1,6 @@
 //! Barriers: waits for memory, the barrier of the workgroup, invalidation of caches.
 //!
-//! Every counter is waited for until it is 0; the phase that inserts waits drops those for which nothing is pending.
+//! Every counter of the memory that is ordered is waited for until it is 0; the phase that inserts waits drops those for which nothing is pending.
 
 use super::Emitter;
 use crate::error::FinishError;
@@ -21,7 +21,12 @@ impl Emitter<'_> {
         let wide = matches!(info.memory, Scope::Workgroup | Scope::QueueFamily | Scope::Device);
         let orders = wide && !info.kinds.is_empty();
         if orders {
-            self.wait_for_memory(false);
+            // What accesses LDS counts in the counter of LDS, whatever else it counts in.
+            let only_local = MemoryKinds::SHARED.has(info.kinds);
+            self.wait_until_zero(|counter| match counter {
+                Counter::Exp => false,
+                counter => !only_local || counter == Counter::Local,
+            });
         }
         if info.execution == Scope::Workgroup {
             if self.generation() >= Gfx::Gfx12 {
@@ -37,8 +42,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Waits for everything that accesses memory, and for exports if asked.
-    pub(super) fn wait_for_memory(&mut self, exports: bool) {
+    /// Waits until some counters are 0.
+    pub(super) fn wait_until_zero(&mut self, is_ordered: impl Fn(Counter) -> bool) {
         let generation = self.generation();
         let waits = [
             Opcode::s_waitcnt,
@@ -57,9 +62,9 @@ impl Emitter<'_> {
             let mut immediate = 0;
             let mut counts = false;
             for wait in fields(opcode, generation) {
-                let ignored = wait.counter == Counter::Exp && !exports;
-                immediate |= wait.field.put(if ignored { wait.field.most() } else { 0 });
-                counts |= !ignored;
+                let ordered = is_ordered(wait.counter);
+                immediate |= wait.field.put(if ordered { 0 } else { wait.field.most() });
+                counts |= ordered;
             }
             if !counts {
                 continue;

@@ -13,7 +13,7 @@ const FAR: u32 = 4;
 
 impl Emitter<'_> {
     pub(super) fn hand_over(&mut self) {
-        self.wait_for_memory(true);
+        self.wait_until_zero(|_| true);
         let null = PhysReg::of(Reg::NULL);
         match self.generation() {
             generation if generation < Gfx::Gfx10 => self.hw(Opcode::s_nop, &[], &[Operand::c32(FAR)]),

@@ -1,12 +1,15 @@
 //! Order by latency: while an instruction waits for what it reads, others that come later in the block are executed.
 //!
 //! Takes a part of a block in an order that is right, and gives another that is right. Where the next instruction would wait, the first of those that follow
-//! is taken that does not. Accesses of memory keep their order, and so do instructions that use `scc`, and those that make or read lane masks, because
-//! there is one register for each. How many more registers are alive at once than before is bounded. Latencies: `data/amd/cost.txt`.
+//! is taken that does not. Of those that do not wait, the one with the longest way to the end of the part is taken, from gfx10 on, where results of
+//! the vector ALU come late. Accesses of memory keep their order, and so do instructions that use `scc`, because there is one. Up to gfx9 those
+//! that make or read lane masks keep it, too, because there is one register for short forms. How many more registers are alive at once than
+//! before is bounded. Latencies: `data/amd/cost.txt`.
 
+use super::is_movable;
+use crate::cost::passes;
 use crate::ir::shape::{self, Variants};
 use crate::ir::{Inst, Op, Program, Temp};
-use crate::opt::is_pure;
 use std::collections::VecDeque;
 use unwedge_base::entity::Entity;
 use unwedge_isa::amdgcn::cost::{self, UnitCost};
@@ -16,6 +19,10 @@ use unwedge_isa::amdgcn::{Gfx, Reg};
 
 /// How many instructions are looked at.
 const WINDOW: usize = 24;
+/// How many of them are looked at if one does not wait, from gfx10 on.
+const READY_WINDOW: usize = 8;
+/// How much longer the way to the end must be to come before others, in cycles.
+const LONGER: u32 = 4;
 /// How many more vector and scalar registers may be alive at once than in the order before, and up to how many.
 const SLACK: [u32; 2] = [8, 8];
 const MOST: [u32; 2] = [40, 48];
@@ -25,8 +32,7 @@ const MOST: [u32; 2] = [40, 48];
 struct Facts {
     scc: bool,
     mask: bool,
-    /// A temporary that must be in one register.
-    fixed_reg: bool,
+    fixed_reg: FixedRegUse,
     /// Memory, or what has effects that are not known.
     memory: bool,
     /// Nothing moves over it.
@@ -34,6 +40,44 @@ struct Facts {
     /// Cycles until results are there, and until the next instruction begins.
     latency: u32,
     issue: u32,
+}
+
+/// What an instruction does with temporaries that must be in one register.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum FixedRegUse {
+    #[default]
+    None,
+    /// It reads this one.
+    Reads(Temp),
+    /// It reads several, or writes one.
+    Other,
+}
+
+impl FixedRegUse {
+    fn of(program: &Program, inst: Inst) -> FixedRegUse {
+        if program.definitions(inst).iter().any(|own| own.temp.is_some() && own.reg.is_some()) {
+            return FixedRegUse::Other;
+        }
+        let fixed = program.operands(inst).iter().filter(|own| own.reg.is_some());
+        fixed
+            .filter_map(|own| own.as_temp())
+            .map(FixedRegUse::Reads)
+            .fold(FixedRegUse::None, FixedRegUse::with)
+    }
+
+    fn with(self, other: FixedRegUse) -> FixedRegUse {
+        match (self, other) {
+            (own, FixedRegUse::None) => own,
+            (FixedRegUse::None, own) => own,
+            (own, other) if own == other => own,
+            _ => FixedRegUse::Other,
+        }
+    }
+
+    /// Whether the order of two instructions is kept, because there is one register for both.
+    fn keeps_order(self, other: FixedRegUse) -> bool {
+        self != FixedRegUse::None && other != FixedRegUse::None && self.with(other) == FixedRegUse::Other
+    }
 }
 
 fn is_vector(format: Format) -> bool {
@@ -47,6 +91,8 @@ struct PartState<'a> {
     program: &'a Program,
     part: &'a [Inst],
     facts: &'a [Facts],
+    /// By place in the part: cycles from the start of an instruction to the end of what needs its results.
+    heights: &'a [u32],
     /// Places of the instructions that have not come yet.
     order: &'a VecDeque<usize>,
     now: u32,
@@ -64,6 +110,8 @@ pub(super) struct LatencyOrder<'a> {
     ready: Vec<u32>,
     /// By temporary: the instruction of the part that defines it has not come yet.
     pending: Vec<bool>,
+    /// By temporary: the greatest height of what reads it in the part.
+    heights: Vec<u32>,
     /// How often a temporary is read in the program.
     reads: Vec<u32>,
 }
@@ -85,6 +133,7 @@ impl<'a> LatencyOrder<'a> {
             outside: vec![false; count],
             ready: vec![0; count],
             pending: vec![false; count],
+            heights: vec![0; count],
             reads,
         }
     }
@@ -96,12 +145,14 @@ impl<'a> LatencyOrder<'a> {
         }
         let facts: Vec<Facts> = part.iter().map(|inst| self.facts(program, *inst)).collect();
         let most = self.begin(program, part);
+        let heights = self.heights(program, part, &facts);
         let mut order: VecDeque<usize> = (0..part.len()).collect();
         let mut made = Vec::with_capacity(part.len());
         let mut live = [0i64; 2];
         let mut now = 0;
         while !order.is_empty() {
-            let state = PartState { program, part, facts: &facts, order: &order, now, live, most };
+            let state =
+                PartState { program, part, facts: &facts, heights: &heights, order: &order, now, live, most };
             let chosen = self.choose(&state);
             let Some(at) = order.remove(chosen) else { break };
             let inst = part[at];
@@ -122,13 +173,29 @@ impl<'a> LatencyOrder<'a> {
         }
     }
 
+    /// The heights of a part.
+    fn heights(&mut self, program: &Program, part: &[Inst], facts: &[Facts]) -> Vec<u32> {
+        let mut heights = vec![0; part.len()];
+        for (at, &inst) in part.iter().enumerate().rev() {
+            let written = program.definitions(inst).iter().filter_map(|definition| definition.temp);
+            let next = written.map(|temp| std::mem::take(&mut self.heights[temp.index()])).max();
+            heights[at] = facts[at].latency + next.unwrap_or_default();
+            for temp in program.operands(inst).iter().filter_map(|operand| operand.as_temp()) {
+                let place = &mut self.heights[temp.index()];
+                *place = heights[at].max(*place);
+            }
+        }
+        for temp in part.iter().flat_map(|inst| program.operands(*inst)).filter_map(|own| own.as_temp()) {
+            self.heights[temp.index()] = 0;
+        }
+        heights
+    }
+
     fn facts(&self, program: &Program, inst: Inst) -> Facts {
         let mut facts = Facts { issue: 1, ..Facts::default() };
-        facts.fixed_reg =
-            program.operands(inst).iter().any(|own| own.as_temp().is_some() && own.reg.is_some())
-                || program.definitions(inst).iter().any(|own| own.temp.is_some() && own.reg.is_some());
+        facts.fixed_reg = FixedRegUse::of(program, inst);
         let Op::Hw(opcode) = program.op(inst) else {
-            facts.fixed = !is_pure(program, inst);
+            facts.fixed = !is_movable(program, inst);
             return facts;
         };
         let gpu = &program.gpu;
@@ -146,11 +213,10 @@ impl<'a> LatencyOrder<'a> {
             }
         }
         facts.memory = row.format.is_memory();
-        facts.fixed = !facts.memory && !is_pure(program, inst);
+        facts.fixed = !facts.memory && !is_movable(program, inst);
         let unit = UnitCost::on(row.unit, gpu);
         let rdna = gpu.generation() >= Gfx::Gfx10;
-        let passes =
-            if vector && gpu.wave64() && !cost::issues_both_halves(opcode, gpu.generation()) { 2 } else { 1 };
+        let passes = u32::from(passes(opcode, gpu));
         facts.issue = if rdna { passes } else { unit.latency.into() };
         facts.latency = if rdna { u32::from(unit.latency) + passes - 1 } else { unit.latency.into() };
         facts.latency += match row.format {
@@ -159,6 +225,7 @@ impl<'a> LatencyOrder<'a> {
             }
             Format::Smem => cost::late(Event::Smem, Counter::Local).into(),
             Format::Ds => cost::late(Event::Lds, Counter::Local).into(),
+            Format::Ldsdir => cost::late(Event::Ldsdir, Counter::Exp).into(),
             format if format.is_memory() => cost::late(Event::Load, Counter::Memory).into(),
             _ => 0,
         };
@@ -256,17 +323,22 @@ impl<'a> LatencyOrder<'a> {
 
     /// The place in the order of the next instruction.
     fn choose(&self, state: &PartState<'_>) -> usize {
-        let PartState { program, part, facts, order, now, live, most } = *state;
+        let PartState { program, part, facts, heights, order, now, live, most } = *state;
+        let late_results = program.gpu.generation() >= Gfx::Gfx10;
+        let ready_window = if late_results { READY_WINDOW } else { 1 };
         let mut passed = Facts::default();
-        let (mut best, mut least) = (0, u32::MAX);
+        let (mut best, mut least, mut tallest) = (0, u32::MAX, 0);
         for (place, &at) in order.iter().take(WINDOW).enumerate() {
+            if least == 0 && place >= ready_window {
+                break;
+            }
             let own = facts[at];
             let inst = part[at];
             let operands = || program.operands(inst).iter().filter_map(|operand| operand.as_temp());
             let kept = own.fixed && place > 0
                 || own.scc && passed.scc
-                || own.mask && passed.mask
-                || own.fixed_reg && passed.fixed_reg
+                || own.mask && passed.mask && !late_results
+                || own.fixed_reg.keeps_order(passed.fixed_reg)
                 || own.memory && passed.memory
                 || operands().any(|temp| self.pending[temp.index()]);
             if !kept {
@@ -275,11 +347,10 @@ impl<'a> LatencyOrder<'a> {
                     let change = self.change(program, inst);
                     (0..2).all(|bank| change[bank] <= 0 || live[bank] + change[bank] <= most[bank])
                 };
-                if wait < least && (place == 0 || fits() && !self.overwrites(state, place, inst)) {
-                    (best, least) = (place, wait);
-                    if wait == 0 {
-                        break;
-                    }
+                let taller = wait == least && heights[at] > tallest + LONGER;
+                if (wait < least || taller) && (place == 0 || fits() && !self.overwrites(state, place, inst))
+                {
+                    (best, least, tallest) = (place, wait, heights[at]);
                 }
             }
             if own.fixed {
@@ -287,7 +358,7 @@ impl<'a> LatencyOrder<'a> {
             }
             passed.scc |= own.scc;
             passed.mask |= own.mask;
-            passed.fixed_reg |= own.fixed_reg;
+            passed.fixed_reg = passed.fixed_reg.with(own.fixed_reg);
             passed.memory |= own.memory;
         }
         best
@@ -297,18 +368,22 @@ impl<'a> LatencyOrder<'a> {
     fn overwrites(&self, state: &PartState<'_>, place: usize, inst: Inst) -> bool {
         let program = state.program;
         let Op::Hw(opcode) = program.op(inst) else { return false };
-        let tied = |form| {
-            self.variants.variant(opcode, form).is_some_and(|variant| {
-                variant.slots.iter().any(|slot| slot.access.reads() && slot.access.writes())
+        let variants = || {
+            let forms = [Form::Native, Form::E32, Form::E64];
+            forms.into_iter().filter_map(|form| self.variants.variant(opcode, form))
+        };
+        let tied = || {
+            variants().flat_map(|variant| {
+                let slots = shape::operands(variant).zip(program.operands(inst));
+                slots.filter(|(slot, _)| slot.access.writes()).filter_map(|(_, operand)| operand.as_temp())
             })
         };
-        if ![Form::Native, Form::E32, Form::E64].into_iter().any(tied) {
+        if tied().next().is_none() {
             return false;
         }
-        let own = || program.operands(inst).iter().filter_map(|operand| operand.as_temp());
         state.order.iter().take(place).any(|at| {
             let mut read = program.operands(state.part[*at]).iter().filter_map(|operand| operand.as_temp());
-            read.any(|temp| own().any(|own| own == temp))
+            read.any(|temp| tied().any(|own| own == temp))
         })
     }
 }

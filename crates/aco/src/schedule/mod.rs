@@ -1,8 +1,9 @@
-//! Scheduling: takes a program that is [`Progress::Selected`](crate::ir::Progress::Selected); leaves it `Selected`, with loads early, so that what does not need them hides their latency.
+//! Scheduling: takes a program that is [`Progress::Selected`](crate::ir::Progress::Selected); leaves it `Selected`, with loads early and exports late, so that what does not need them hides their latency.
 //!
 //! A block is taken in parts, between which nothing moves: at barriers, and where registers are written that are not temporaries. Loads of a part,
 //! and what computes their addresses, come first: scalar loads, then loads that need their results, and so on. A load does not pass a store to
-//! the same kind of memory. How much is loaded early is bounded, because it takes registers. Never: looks at what other blocks do.
+//! the same kind of memory. How much is loaded early is bounded, because it takes registers. Exports come last, because a register that an export
+//! reads cannot be written before the export has read it. Never: looks at what other blocks do.
 
 mod latency;
 
@@ -12,7 +13,7 @@ use crate::opt::is_pure;
 use latency::LatencyOrder;
 use unwedge_base::entity::Entity;
 use unwedge_isa::amdgcn::Reg;
-use unwedge_isa::amdgcn::model::{Format, Trait};
+use unwedge_isa::amdgcn::model::{Format, Role, Trait};
 use unwedge_shader::ir::{Access, MemoryKinds};
 
 /// How many vector registers early loads of a part write at most.
@@ -21,22 +22,57 @@ const VECTOR_BUDGET: u32 = 8;
 const SCALAR_BUDGET: u32 = 32;
 /// The most instructions that compute the address of an early load.
 const ADDRESS_LENGTH: usize = 8;
+/// How many registers late exports of a part read at most.
+const EXPORT_BUDGET: u32 = 32;
 
 /// Moves loads up.
 pub(crate) fn schedule(program: &mut Program, variants: &Variants) {
     let blocks: Vec<_> = program.blocks.keys().collect();
     let mut order = LatencyOrder::new(program, variants);
+    let mut late = Vec::new();
     let mut loads = LoadOrder { places: vec![None; program.temp_count()], sources: Vec::new() };
     for block in blocks {
         let insts = std::mem::take(&mut program.blocks[block].insts);
         let mut out = Vec::with_capacity(insts.len());
         for part in insts.chunk_by(|a, b| !is_border(program, *a) && !is_border(program, *b)) {
             let start = out.len();
-            loads.arrange(program, part, &mut out);
+            exports_last(program, part, &mut late);
+            loads.arrange(program, &late, &mut out);
             order.arrange(program, &mut out[start..]);
         }
         program.blocks[block].insts = out;
     }
+}
+
+/// Whether an instruction only computes its results, from registers that nothing in its part writes.
+fn is_movable(program: &Program, inst: Inst) -> bool {
+    let interpolates =
+        |op| matches!(op, Op::Hw(opcode) if matches!(opcode.row().role, Role::Interp | Role::Parameter));
+    is_pure(program, inst) || interpolates(program.op(inst))
+}
+
+/// Copies a part of a block with its exports after what only computes and loads.
+fn exports_last(program: &Program, part: &[Inst], out: &mut Vec<Inst>) {
+    out.clear();
+    let (mut exports, mut registers) = (Vec::new(), 0);
+    for &inst in part {
+        if matches!(program.op(inst), Op::Hw(opcode) if opcode.row().role == Role::Export) {
+            let reads = program.operands(inst).iter().filter(|operand| operand.as_temp().is_some());
+            registers += reads.map(|operand| u32::from(operand.class.dwords())).sum::<u32>();
+            exports.push(inst);
+            if registers <= EXPORT_BUDGET {
+                continue;
+            }
+        } else if is_movable(program, inst) || matches!(memory_use(program, inst), MemoryUse::Load(_)) {
+            out.push(inst);
+            continue;
+        } else {
+            exports.push(inst);
+        }
+        out.append(&mut exports);
+        registers = 0;
+    }
+    out.append(&mut exports);
 }
 
 /// Whether nothing moves over an instruction.
@@ -119,7 +155,7 @@ impl LoadOrder {
             });
             let memory = memory_use(program, inst);
             let depth = match memory {
-                MemoryUse::None => needed.filter(|_| is_pure(program, inst)),
+                MemoryUse::None => needed.filter(|_| is_movable(program, inst)),
                 MemoryUse::Load(kinds) if !overlap(kinds, stored) => {
                     let few = needed.is_some_and(|depth| self.address(program, part, &levels, at, depth));
                     let size = |vector| {

@@ -84,11 +84,12 @@ impl Walk<'_> {
         let func = self.func;
         match func.payload(inst) {
             Payload::Target(target) => {
-                let merges_apart = self.shape.construct(target).divergent;
+                let shape = self.shape.construct(target);
                 let body = match (func.op(inst), func.payload(target)) {
                     (Op::Continue, Payload::Body(body)) => Some(body),
                     _ => None,
                 };
+                let merges_apart = if body.is_some() { shape.waits } else { shape.divergent };
                 let receivers = body.map_or_else(|| func.results(target), |body| func.params(body));
                 for (&receiver, &arg) in receivers.iter().zip(func.args(inst)) {
                     self.arrives(receiver, arg, merges_apart);

@@ -2,7 +2,7 @@
 //!
 //! Lanes follow jumps to the merge of the construct that they leave, or to the latch of the loop that they continue. The wave follows if no lane is
 //! missing for the target (see [`super::shape`]). Otherwise it goes to the next place where lanes of the innermost construct with missing lanes wait: from the first arm of a
-//! divergent `if` to the block between the arms, from elsewhere to the merge, in a loop to the latch.
+//! divergent `if` to the block between the arms, from elsewhere to the merge, in a loop whose lanes wait to start it again to the latch.
 
 use super::{Selected, Selector};
 use crate::compile::CompileError;
@@ -21,7 +21,8 @@ pub(super) struct Frame {
     divergent: bool,
     /// Lanes in the first arm of a divergent `if`: others wait between the arms.
     inverts: bool,
-    has_latch: bool,
+    /// Lanes may wait at the latch.
+    waits: bool,
     /// What comes to the merge: lanes, with the values that they bring, and the wave.
     merge: Arrivals,
     latch: Arrivals,
@@ -124,13 +125,7 @@ impl<'a> Selector<'a> {
 }
 
 impl Selector<'_> {
-    fn open(
-        &mut self,
-        inst: Option<Inst>,
-        kind: ConstructKind,
-        divergent: bool,
-        has_latch: bool,
-    ) -> Construct {
+    fn open(&mut self, inst: Option<Inst>, kind: ConstructKind, divergent: bool, waits: bool) -> Construct {
         let parent = self.frames.last().map(|frame| frame.construct);
         let construct =
             self.program.constructs.push(ConstructData { kind, parent, divergent, merge: None, head: None });
@@ -139,7 +134,7 @@ impl Selector<'_> {
             construct,
             divergent,
             inverts: false,
-            has_latch,
+            waits,
             merge: Arrivals::default(),
             latch: Arrivals::default(),
             invert: Vec::new(),
@@ -236,7 +231,7 @@ impl Selector<'_> {
         let Some(frame) = self.frames.get_mut(depth) else { return };
         if frame.inverts {
             frame.invert.push(block);
-        } else if frame.has_latch {
+        } else if frame.waits {
             frame.latch.linear.push(block);
         } else {
             frame.merge.linear.push(block);
@@ -502,7 +497,7 @@ impl Selector<'_> {
         self.end(Pseudo::Branch, &[]);
         self.enter(preheader, true);
         self.end(Pseudo::Branch, &[]);
-        let construct = self.open(Some(inst), ConstructKind::Loop, shape.divergent, true);
+        let construct = self.open(Some(inst), ConstructKind::Loop, shape.divergent, shape.waits);
         self.program.blocks[preheader].construct = Some(construct);
         let header = self.new_block(Role::LoopHeader, Some(construct));
         self.program.link(preheader, header);
@@ -533,7 +528,8 @@ impl Selector<'_> {
     /// The block from which a loop starts again.
     fn latch(&mut self, body: Region, header: Block, construct: Construct, phis: &[HeaderPhi]) {
         let depth = self.frames.len() - 1;
-        let divergent = self.frames[depth].divergent;
+        // Where no lane waits, the wave comes with all lanes that start the loop again.
+        let divergent = self.frames[depth].waits;
         let arrivals = std::mem::take(&mut self.frames[depth].latch);
         if arrivals.linear.is_empty() {
             return;

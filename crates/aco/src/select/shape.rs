@@ -21,7 +21,7 @@ pub(super) struct Shape {
 }
 
 /// The divergence of a construct.
-#[derive(Debug, Default, Clone, Copy)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ConstructShape {
     /// Lanes part in it.
     pub(super) divergent: bool,
@@ -29,6 +29,8 @@ pub(super) struct ConstructShape {
     pub(super) lost: bool,
     /// A jump starts it again.
     pub(super) continues: bool,
+    /// Lanes wait to start it again while others are in it.
+    pub(super) waits: bool,
     /// Lanes may be missing at its start: of a loop, in a later iteration.
     open: bool,
 }
@@ -104,12 +106,19 @@ impl Walk<'_> {
                 }
                 (_, Payload::Target(target)) => {
                     let depth = self.stack.iter().rposition(|level| level.inst == Some(target)).unwrap_or(0);
-                    if func.op(inst) == Op::Continue {
-                        self.set(target, |construct| construct.continues = true);
+                    // Lanes that have left a loop are not missing where it starts again.
+                    let continues = func.op(inst) == Op::Continue;
+                    let stop = self.jump(inst, depth, depth + usize::from(continues));
+                    if continues {
+                        self.set(target, |construct| {
+                            construct.continues = true;
+                            construct.waits |= stop.is_some();
+                        });
                     }
-                    self.jump(inst, depth);
                 }
-                (Op::Return | Op::Terminate, _) => self.jump(inst, 0),
+                (Op::Return | Op::Terminate, _) => {
+                    self.jump(inst, 0, 0);
+                }
                 _ => {}
             }
         }
@@ -117,19 +126,19 @@ impl Walk<'_> {
 
     fn set(&mut self, inst: Inst, change: impl FnOnce(&mut ConstructShape)) {
         let construct = &mut self.shape.constructs[inst];
-        let before = (construct.divergent, construct.lost, construct.continues, construct.open);
+        let before = *construct;
         change(construct);
-        self.changed |= before != (construct.divergent, construct.lost, construct.continues, construct.open);
+        self.changed |= before != *construct;
     }
 
-    fn jump(&mut self, inst: Inst, target: usize) {
+    /// Where the wave goes on after a jump that is partial for one of the levels from `first` on.
+    fn jump(&mut self, inst: Inst, target: usize, first: usize) -> Option<usize> {
         let innermost = self.stack.iter().rposition(|level| level.open);
-        let stop = innermost.filter(|depth| *depth >= target);
+        let stop = innermost.filter(|depth| *depth >= first);
         let new = stop.map(|depth| depth as u32);
         self.changed |= self.shape.jumps[inst] != new;
         self.shape.jumps[inst] = new;
-        let Some(stop) = stop else { return };
-        for depth in target..=stop {
+        for depth in target..=stop? {
             self.stack[depth].open = true;
             match self.stack[depth].inst {
                 None => {
@@ -143,6 +152,7 @@ impl Walk<'_> {
                 }),
             }
         }
+        stop
     }
 
     fn all(&mut self) {
@@ -152,6 +162,7 @@ impl Walk<'_> {
             self.set(inst, |construct| {
                 construct.divergent = true;
                 construct.lost = true;
+                construct.waits = true;
                 construct.open = true;
             });
         }

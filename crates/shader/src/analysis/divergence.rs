@@ -7,7 +7,8 @@
 //! uniform in each iteration is divergent after the loop.
 //!
 //! Invocations that were separated meet again after the structured instruction that they leave, or at the start of the loop that they
-//! continue. The walk tracks the depths at which some invocations are missing; the innermost one decides about a jump.
+//! continue. The walk tracks the depths at which some invocations are missing; the innermost one decides about a jump. Those that have left a loop do
+//! not meet the others at its start.
 
 use crate::ir::{
     Access, Function, Inst, Op, Payload, Region, RegionOwner, Scope, Space, SystemValue, Traits, Value,
@@ -44,7 +45,7 @@ impl Divergence {
             subgroup: scope <= Scope::Subgroup,
             divergence: Divergence::default(),
             depths: func.region_depths(),
-            open: vec![false],
+            levels: vec![Level::default()],
             merges: SecondaryMap::default(),
             changed: false,
         };
@@ -72,13 +73,22 @@ struct Merge {
     divided: bool,
 }
 
+/// A structured instruction around the place of the walk.
+#[derive(Debug, Clone, Copy, Default)]
+struct Level {
+    /// Some of the invocations that entered it may be missing here.
+    open: bool,
+    /// Some of them are at the start of the loop already.
+    continued: bool,
+}
+
 struct Walk<'a> {
     func: &'a Function,
     subgroup: bool,
     divergence: Divergence,
     depths: SecondaryMap<Region, u32>,
-    /// By depth: whether some of the invocations that entered the enclosing structured instruction may be missing here.
-    open: Vec<bool>,
+    /// By depth.
+    levels: Vec<Level>,
     merges: SecondaryMap<Value, Merge>,
     changed: bool,
 }
@@ -112,9 +122,9 @@ impl Walk<'_> {
     fn structured(&mut self, inst: Inst) {
         let func = self.func;
         let condition = func.op(inst) == Op::If && self.divergence.values[func.args(inst)[0]];
-        self.open.push(condition);
+        self.levels.push(Level { open: condition, continued: false });
         if let (Op::Loop, Payload::Body(body)) = (func.op(inst), func.payload(inst)) {
-            // All invocations begin the first iteration together, so what they bring there does not meet what they bring to later ones.
+            // All invocations of the first iteration have these, and none of a later one.
             for (&param, &arg) in func.params(body).iter().zip(func.args(inst)) {
                 if self.divergence.values[arg] {
                     self.mark(param);
@@ -124,7 +134,7 @@ impl Walk<'_> {
         for region in func.regions_of(inst).into_iter().flatten() {
             self.region(region);
         }
-        self.open.pop();
+        self.levels.pop();
     }
 
     /// The depth of a structured instruction: that of the regions in it.
@@ -135,13 +145,15 @@ impl Walk<'_> {
     fn jump(&mut self, inst: Inst, target: Inst) {
         let func = self.func;
         let to = self.depth(target);
-        let innermost = self.open.iter().rposition(|open| *open).unwrap_or(0);
-        let divided = innermost >= to;
+        let innermost = self.levels.iter().rposition(|level| level.open).unwrap_or(0);
+        let continues = func.op(inst) == Op::Continue;
+        let continued = self.levels.get(to).is_some_and(|level| level.continued);
+        let divided = if continues { innermost > to || continued } else { innermost >= to };
         // The loops that the jump leaves, from the inside out.
         let mut region = func.region(inst);
         let mut left = Vec::new();
         while let RegionOwner::Inst(owner) = func.owner(region) {
-            let stays = owner == target && func.op(inst) == Op::Continue;
+            let stays = owner == target && continues;
             if func.op(owner) == Op::Loop && !stays {
                 if innermost >= self.depth(owner) && !self.divergence.exits[owner] {
                     self.divergence.exits[owner] = true;
@@ -168,8 +180,9 @@ impl Walk<'_> {
                 self.mark(receiver);
             }
         }
-        if divided && let Some(open) = self.open.get_mut(to) {
-            *open = true;
+        if divided && let Some(level) = self.levels.get_mut(to) {
+            level.open = true;
+            level.continued |= continues;
         }
     }
 

@@ -11,7 +11,7 @@ use unwedge_shader::ir::{
     Scope, Shader, ShaderInfo, Space, Stage, Traits, Type,
 };
 use unwedge_shader::semantics::{Eval, eval};
-use unwedge_shader::text::print;
+use unwedge_shader::text::{parse, print};
 use unwedge_shader::valid::validate;
 use unwedge_testkit::data;
 use unwedge_testkit::mutate::Rng;
@@ -172,5 +172,45 @@ fn values_that_are_not_divergent_are_the_same() {
         if shader.info.stage == Stage::Compute {
             check_divergence(&name, &shader);
         }
+    }
+}
+
+/// A loop that invocations leave in different iterations, and perhaps continue from different places.
+const LOOP: &str = r#"shader compute "main"
+workgroup_size 64 1 1
+sizes shared 0 scratch 0 push 0
+fn f0 "main" () -> () {
+  %0: b32 = const<0x0>
+  %1: b32 = const<0x1>
+  %2: b32 = const<0x2>
+  %3: b32x3 = sysval<local_invocation_id>
+  %4: b32 = extract<0> %3
+  loop<L0> %0 (%5: b32) {
+    %6: b1 = ult %4, %5
+    if<L1> %6 {
+      JUMP
+    } else {
+      break<L1>
+    }
+    %7: b32 = iadd %5, %1
+    continue<L0> %7
+  }
+  return
+}
+"#;
+
+#[test]
+fn invocations_that_have_left_a_loop_do_not_make_its_parameters_divergent() {
+    for (jump, divergent) in [("break<L0>", false), ("continue<L0> %2", true), ("continue<L0> %4", true)] {
+        let mut shader = Shader::default();
+        parse(&LOOP.replace("JUMP", jump), &mut shader).unwrap_or_else(|error| panic!("{error}"));
+        validate(&shader).unwrap_or_else(|error| panic!("{error}"));
+        let func = shader.entry();
+        let body = func.walk().find_map(|inst| match (func.op(inst), func.payload(inst)) {
+            (Op::Loop, Payload::Body(body)) => Some(body),
+            _ => None,
+        });
+        let param = func.params(body.expect("a loop"))[0];
+        assert_eq!(Divergence::of(func, Scope::Subgroup).is_divergent(param), divergent, "{jump}");
     }
 }

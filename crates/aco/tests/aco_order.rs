@@ -1,0 +1,214 @@
+//! Where instructions are in the code, and what is waited for: small programs, whose code is looked at.
+
+use unwedge_aco::{Options, compile};
+use unwedge_isa::amdgcn::model::{Class, Role};
+use unwedge_isa::amdgcn::{Gpu, Operand, codec, text};
+use unwedge_shader::front::nir;
+use unwedge_shader::ir::Shader;
+use unwedge_shader::text::parse;
+
+/// An instruction of code: its text, its role, its address, and that of its target.
+struct Line {
+    text: String,
+    role: Role,
+    at: usize,
+    target: Option<usize>,
+}
+
+fn lines(shader: &mut Shader, gpu: Gpu) -> Vec<Line> {
+    let compiled = compile(shader, &Options::new(gpu)).unwrap_or_else(|error| panic!("{error}"));
+    let words = compiled.code.words;
+    let mut lines = Vec::new();
+    let mut at = 0;
+    while let Some(sized) = words.get(at..).and_then(|words| codec::decode(words, &gpu)) {
+        let next = at + usize::from(sized.dwords);
+        let target = sized.inst.written().find_map(|(slot, operand)| match operand {
+            Operand::Imm(offset) if slot.class == Class::Label => {
+                usize::try_from(next as i64 + i64::from(offset)).ok()
+            }
+            _ => None,
+        });
+        let mut text = String::new();
+        text::write(&sized.inst, &gpu, &mut text);
+        lines.push(Line { text, role: sized.inst.row().role, at, target });
+        at = next;
+    }
+    lines
+}
+
+/// The code of a shader of the IR.
+fn code(text: &str, gpu: &str) -> Vec<Line> {
+    let mut shader = Shader::default();
+    parse(text, &mut shader).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    lines(&mut shader, Gpu::new(gpu).expect("a GPU"))
+}
+
+/// The code of NIR.
+fn code_of_nir(text: &str, gpu: &str) -> Vec<Line> {
+    let arguments = nir::Arguments::registers(text).unwrap_or_else(|error| panic!("{error}"));
+    let options = nir::Options { arguments, file: "nir".to_owned() };
+    let mut shader = Shader::default();
+    nir::read(text, &options, &mut shader).unwrap_or_else(|error| panic!("{}", error.cause));
+    lines(&mut shader, Gpu::new(gpu).expect("a GPU"))
+}
+
+fn printed(lines: &[Line]) -> String {
+    lines.iter().map(|line| format!("{:4x} {}\n", line.at, line.text)).collect()
+}
+
+/// Places of instructions with a name.
+fn places(lines: &[Line], name: &str) -> Vec<usize> {
+    (0..lines.len()).filter(|at| lines[*at].text.starts_with(name)).collect()
+}
+
+/// Lanes leave the loop one by one, or all that are left at once.
+const LOOP: &str = r#"shader compute "main"
+workgroup_size 64 1 1
+sizes shared 0 scratch 0 push 0
+resource r0 "" storage_buffer set 0 binding 0 count 1 size 0 dim buffer access readonly|restrict
+resource r1 "" storage_buffer set 0 binding 1 count 1 size 0 dim buffer access restrict
+fn f0 "main" () -> () {
+  %0: b32 = const<0x0>
+  %1: b32 = const<0x1>
+  %2: b32 = const<0x2>
+  %3: handle = descriptor<r0> %0
+  %4: handle = descriptor<r1> %0
+  %5: b32x3 = sysval<local_invocation_id>
+  %6: b32 = extract<0> %5
+  %7: b32 = ishl %6, %2
+  %8: b32 = load<storage align 4 access readonly|restrict> %3, %0
+  %9: b32 = loop<L0> %0 (%10: b32) {
+    %11: b1 = uge %10, %8
+    if<L1> %11 {
+      break<L0> %6
+    } else {
+      break<L1>
+    }
+    %12: b32 = imul %10, %10
+    %13: b1 = ult %6, %12
+    if<L2> %13 {
+      break<L0> %12
+    } else {
+      break<L2>
+    }
+    %14: b32 = iadd %10, %1
+    continue<L0> %14
+  }
+  store<storage align 4> %9, %4, %7
+  return
+}
+"#;
+
+/// The counter is the same for all lanes that are left, and the wave leaves with the last of them: no lane waits where the loop starts again.
+#[test]
+fn a_loop_that_lanes_leave_one_by_one_counts_in_scalar_registers() {
+    for gpu in ["gfx900", "gfx1030", "gfx1100"] {
+        let lines = code(LOOP, gpu);
+        let back = lines.iter().find(|line| line.target.is_some_and(|target| target <= line.at));
+        let back = back.unwrap_or_else(|| panic!("{gpu}: no loop\n{}", printed(&lines)));
+        assert_eq!(
+            back.role,
+            Role::Branch,
+            "{gpu}: the wave starts again with all its lanes\n{}",
+            printed(&lines)
+        );
+        let start = back.target.unwrap_or_default();
+        let body: Vec<&Line> = lines.iter().filter(|line| (start..back.at).contains(&line.at)).collect();
+        let vector_sums = body.iter().filter(|line| line.text.starts_with("v_add")).count();
+        assert_eq!(vector_sums, 0, "{gpu}: the counter is in scalar registers\n{}", printed(&lines));
+    }
+}
+
+/// No branch goes to a branch, to the next instruction, or over nothing but a branch.
+#[test]
+fn branches_are_not_taken_to_branch_again() {
+    for gpu in ["gfx900", "gfx1030", "gfx1100"] {
+        let lines = code(LOOP, gpu);
+        for (number, line) in lines.iter().enumerate() {
+            let Some(target) = line.target else { continue };
+            let next = |ahead: usize| lines.get(number + ahead);
+            let goal = lines.iter().find(|line| line.at == target);
+            let again = goal.is_some_and(|goal| goal.role == Role::Branch);
+            let nothing = next(1).is_some_and(|next| next.at == target);
+            let over = next(1).is_some_and(|next| next.role == Role::Branch)
+                && next(2).is_some_and(|after| after.at == target);
+            assert!(!again && !nothing && !over, "{gpu}: {:x}\n{}", line.at, printed(&lines));
+        }
+    }
+}
+
+/// A load of a buffer is pending at a barrier of the workgroup that orders KINDS.
+const BARRIER: &str = r#"shader compute "main"
+workgroup_size 128 1 1
+sizes shared 512 scratch 0 push 0
+resource r0 "" storage_buffer set 0 binding 0 count 1 size 0 dim buffer access readonly|restrict
+resource r1 "" storage_buffer set 0 binding 1 count 1 size 0 dim buffer access restrict
+fn f0 "main" () -> () {
+  %0: b32 = const<0x0>
+  %2: b32 = const<0x2>
+  %3: handle = descriptor<r0> %0
+  %4: handle = descriptor<r1> %0
+  %5: b32x3 = sysval<local_invocation_id>
+  %6: b32 = extract<0> %5
+  %7: b32 = ishl %6, %2
+  %8: b32 = load<storage align 4 access readonly|restrict> %3, %7
+  store<shared align 4> %6, %0, %7
+  barrier<execution workgroup memory workgroup order acquire|release kinds KINDS>
+  %9: b32 = load<shared align 4> %0, %0
+  %10: b32 = iadd %8, %9
+  store<storage align 4> %10, %4, %7
+  return
+}
+"#;
+
+/// Whether the load is waited for before the barrier.
+fn waits_for_the_load(kinds: &str) -> bool {
+    let lines = code(&BARRIER.replace("KINDS", kinds), "gfx1030");
+    let barrier = places(&lines, "s_barrier")[0];
+    let load = places(&lines, "buffer_load")[0];
+    assert!(load < barrier, "{}", printed(&lines));
+    lines[load..barrier].iter().any(|line| line.text.contains("vmcnt"))
+}
+
+#[test]
+fn a_barrier_waits_for_the_memory_that_it_orders() {
+    assert!(!waits_for_the_load("shared"));
+    assert!(waits_for_the_load("buffers"));
+    assert!(waits_for_the_load("shared|buffers"));
+}
+
+/// Three outputs, each from an attribute of its own.
+const EXPORTS: &str = "shader: MESA_SHADER_FRAGMENT
+subgroup_size: 0
+decl_function main () (entrypoint)
+
+impl main {
+    con block b0:        // preds:
+    div 32x2  %1 = @load_vector_arg_amd (base=4, arg_upper_bound_u32_amd=0)
+    con 32    %2 = load_const (0x00000000)
+    con 32    %3 = undefined
+    div 32    %4 = @load_interpolated_input (%1, %2 (0x0)) (base=0, component=0, dest_type=float32, io location=VARYING_SLOT_VAR0 slots=1)
+    div 32x4  %5 = vec4 %4, %3, %3, %3
+                   @export_amd (%5) (base=0, wrmask=x, flags=0)
+    div 32    %6 = @load_interpolated_input (%1, %2 (0x0)) (base=0, component=1, dest_type=float32, io location=VARYING_SLOT_VAR0 slots=1)
+    div 32x4  %7 = vec4 %6, %3, %3, %3
+                   @export_amd (%7) (base=1, wrmask=x, flags=0)
+    div 32    %8 = @load_interpolated_input (%1, %2 (0x0)) (base=0, component=2, dest_type=float32, io location=VARYING_SLOT_VAR0 slots=1)
+    div 32x4  %9 = vec4 %8, %3, %3, %3
+                   @export_amd (%9) (base=2, wrmask=x, flags=6)
+                   // succs: b1
+    block b1:
+}
+";
+
+/// Registers of exports are not written again, and the halves of an interpolation do not wait for each other.
+#[test]
+fn exports_come_last_and_interpolations_side_by_side() {
+    let lines = code_of_nir(EXPORTS, "gfx1030");
+    let exports = places(&lines, "exp ");
+    assert_eq!(exports.len(), 3, "{}", printed(&lines));
+    assert_eq!(exports[2] - exports[0], 2, "{}", printed(&lines));
+    let (first, second) = (places(&lines, "v_interp_p1"), places(&lines, "v_interp_p2"));
+    assert_eq!((first.len(), second.len()), (3, 3), "{}", printed(&lines));
+    assert!(first[1] < second[0], "{}", printed(&lines));
+}
