@@ -185,8 +185,8 @@ fn registers(
     let fits = |demand: RegCounts| demand.sgprs <= limits.sgprs && demand.vgprs <= limits.vgprs;
     let before = program.clone();
     if fits(live.demand) {
-        match allocate::allocate(program, &live, variants, limits) {
-            Err(FinishError::Registers { .. }) => *program = before.clone(),
+        match allocate::allocate(program, &before, &live, variants, limits) {
+            Err(FinishError::Registers { .. }) => {}
             done => {
                 watch(BackPhase::Spill, &before);
                 return Ok((done?, RegCounts::default()));
@@ -203,7 +203,7 @@ fn registers(
         };
         let (spilled, live) = spill::spill(&mut attempt, live, variants, targets)?;
         let spilled_program = attempt.clone();
-        match allocate::allocate(&mut attempt, &live, variants, limits) {
+        match allocate::allocate(&mut attempt, &spilled_program, &live, variants, limits) {
             Err(FinishError::Registers { block, bank, limit }) => {
                 let more = if bank == "scalar" { &mut slack.sgprs } else { &mut slack.vgprs };
                 *more += 1 + *more / 4;

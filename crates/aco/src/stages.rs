@@ -3,6 +3,7 @@
 //! A merged stage runs two software stages one after the other, in lanes whose numbers the word [`MergedWaveInfo`] gives.
 
 use std::fmt;
+use std::sync::LazyLock;
 use unwedge_isa::amdgcn::Gfx;
 use unwedge_isa::amdgcn::model::{GENS, generations};
 use unwedge_shader::ir::Stage;
@@ -188,8 +189,9 @@ fn row(line: &'static str) -> Option<StageRow> {
 }
 
 /// All rows. A line that is not one is left out; a test finds none.
-pub fn rows() -> impl Iterator<Item = StageRow> {
-    lines().filter_map(row)
+pub fn rows() -> &'static [StageRow] {
+    static ROWS: LazyLock<Vec<StageRow>> = LazyLock::new(|| lines().filter_map(row).collect());
+    &ROWS
 }
 
 fn lines() -> impl Iterator<Item = &'static str> {
@@ -202,14 +204,14 @@ pub fn find(
     mode: PipelineMode,
     shape: PipelineShape,
     stage: SoftwareStage,
-) -> Option<StageRow> {
-    let wanted = |row: &StageRow| {
+) -> Option<&'static StageRow> {
+    let wanted = |row: &&StageRow| {
         row.mode == mode
             && row.holds(generation)
             && row.software.contains(&stage)
             && (mode == PipelineMode::Compute || row.shape == shape)
     };
-    rows().find(wanted)
+    rows().iter().find(wanted)
 }
 
 /// The word that tells a merged stage how many lanes each part has.
@@ -235,6 +237,6 @@ mod tests {
     fn every_line_is_a_row() {
         let broken: Vec<_> = lines().filter(|line| row(line).is_none()).collect();
         assert!(broken.is_empty(), "{broken:?}");
-        assert!(rows().all(|row| Gfx::ALL.iter().any(|generation| row.holds(*generation))));
+        assert!(rows().iter().all(|row| Gfx::ALL.iter().any(|generation| row.holds(*generation))));
     }
 }

@@ -313,6 +313,9 @@ impl Allocator<'_> {
 
     /// Moves what is in some registers, and is alive when the instruction reads or writes.
     pub(super) fn clear(&mut self, work: &mut Work, span: RegSpan) -> Result<(), FinishError> {
+        if self.file.is_free(span) {
+            return Ok(());
+        }
         for name in self.file.held(span) {
             if !work.dying.contains(&name) {
                 self.move_away(work, name)?;

@@ -54,13 +54,14 @@ struct Allocator<'a> {
     block: Block,
 }
 
-/// Gives every temporary a register, and returns how many are used.
+/// Gives every temporary a register, and returns how many are used. `before` is the same program, from which a second attempt starts.
 ///
 /// # Errors
 ///
 /// [`FinishError::Registers`] if there are not enough, [`FinishError::Invalid`] for a program that is not strict SSA.
 pub fn allocate(
     program: &mut Program,
+    before: &Program,
     live: &Liveness,
     variants: &Variants,
     limits: RegCounts,
@@ -72,12 +73,11 @@ pub fn allocate(
     if tight == most {
         return Allocator::new(program, live, variants, bounds).run();
     }
-    let before = program.clone();
     let result = Allocator::new(program, live, variants, bounds).run();
     if !matches!(result, Err(FinishError::Registers { .. })) {
         return result;
     }
-    *program = before;
+    program.clone_from(before);
     Allocator::new(program, live, variants, Bounds { vgprs: most, ..bounds }).run()
 }
 
