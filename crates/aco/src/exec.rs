@@ -99,8 +99,10 @@ impl<'a> Masks<'a> {
         let constructs: Vec<Construct> = program.constructs.keys().collect();
         let losing = losing(program);
         let uses = uses(program);
+        let inverted = program.blocks.values().filter(|block| block.role == Role::Invert);
+        let inverted: MixSet<Construct> = inverted.filter_map(|block| block.construct).collect();
         for construct in constructs {
-            if !masks.enter_full(program, construct, &losing, &uses) {
+            if !masks.enter_full(program, construct, &losing, &inverted, &uses) {
                 masks.save(program, construct);
             }
         }
@@ -117,6 +119,7 @@ impl<'a> Masks<'a> {
         program: &mut Program,
         construct: Construct,
         losing: &MixSet<Construct>,
+        inverted: &MixSet<Construct>,
         uses: &MixMap<Temp, u32>,
     ) -> bool {
         let data = program.constructs[construct];
@@ -130,10 +133,7 @@ impl<'a> Masks<'a> {
         let at = block.insts.len().saturating_sub(1);
         let branch = block.insts[at];
         let condition = program.operands(branch)[0];
-        let inverts = program
-            .blocks
-            .values()
-            .any(|block| block.role == Role::Invert && block.construct == Some(construct));
+        let inverts = inverted.contains(&construct);
         let own = condition.as_temp().and_then(|temp| {
             let defines = |inst: &Inst| program.definitions(*inst).iter().any(|d| d.temp == Some(temp));
             let place = program.blocks[entry].insts.iter().position(defines)?;

@@ -189,9 +189,9 @@ fn row(line: &'static str) -> Option<StageRow> {
 }
 
 /// All rows. A line that is not one is left out; a test finds none.
-pub fn rows() -> &'static [StageRow] {
+pub fn rows() -> impl Iterator<Item = &'static StageRow> {
     static ROWS: LazyLock<Vec<StageRow>> = LazyLock::new(|| lines().filter_map(row).collect());
-    &ROWS
+    ROWS.iter()
 }
 
 fn lines() -> impl Iterator<Item = &'static str> {
@@ -211,7 +211,7 @@ pub fn find(
             && row.software.contains(&stage)
             && (mode == PipelineMode::Compute || row.shape == shape)
     };
-    rows().iter().find(wanted)
+    rows().find(wanted)
 }
 
 /// The word that tells a merged stage how many lanes each part has.
@@ -237,6 +237,6 @@ mod tests {
     fn every_line_is_a_row() {
         let broken: Vec<_> = lines().filter(|line| row(line).is_none()).collect();
         assert!(broken.is_empty(), "{broken:?}");
-        assert!(rows().iter().all(|row| Gfx::ALL.iter().any(|generation| row.holds(*generation))));
+        assert!(rows().all(|row| Gfx::ALL.iter().any(|generation| row.holds(*generation))));
     }
 }

@@ -187,16 +187,17 @@ impl Allocator<'_> {
     /// Ends a block: remembers the names of what is alive.
     pub(super) fn leave(&mut self) {
         let live = self.live.live_out(self.block);
-        let mut names: Vec<_> = live.map(|temp| (temp, self.current[temp.index()])).collect();
+        let names = &mut self.ends[self.block.index()];
+        names.extend(live.map(|temp| (temp, self.current[temp.index()])));
         names.sort_unstable();
-        self.ends[self.block.index()] = names;
     }
 
     /// At the end of the logical part: remembers the names of scalars that phis read.
     pub(super) fn logical_end(&mut self) {
         let scalars = self.live.live_out(self.block).filter(|temp| self.program.class(*temp).is_sgpr());
-        let names = scalars.map(|temp| (temp, self.current[temp.index()]));
-        self.logical_ends[self.block.index()] = names.collect();
+        let names = &mut self.logical_ends[self.block.index()];
+        names.clear();
+        names.extend(scalars.map(|temp| (temp, self.current[temp.index()])));
     }
 
     /// Gives operands of phis the names and registers that they have at the ends of predecessors.

@@ -20,6 +20,7 @@ pub(super) struct PendingCopy {
 }
 
 /// The instruction that is worked on. Its memory is used again for the next one.
+#[derive(Debug)]
 pub(super) struct Work {
     pub inst: Inst,
     pub operands: Vec<Operand>,
@@ -36,8 +37,8 @@ pub(super) struct Work {
     pub reserved: Vec<RegSpan>,
 }
 
-impl Work {
-    pub fn new() -> Work {
+impl Default for Work {
+    fn default() -> Work {
         Work {
             inst: Inst::new(0),
             operands: Vec::new(),
@@ -50,7 +51,9 @@ impl Work {
             reserved: Vec::new(),
         }
     }
+}
 
+impl Work {
     fn clear(&mut self, inst: Inst) {
         self.inst = inst;
         self.operands.clear();
