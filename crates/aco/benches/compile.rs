@@ -1,7 +1,7 @@
 //! How fast shaders are compiled: the recorded ones of the data. Times are for all of them; the counter gives shaders a second.
 
 use divan::counter::ItemsCount;
-use unwedge_aco::{Options, compile};
+use unwedge_aco::{Compiler, Options};
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_shader::front::{ShaderFile, spirv};
 use unwedge_shader::ir::Shader;
@@ -32,8 +32,9 @@ fn back_end(bencher: divan::Bencher<'_, '_>, gpu: &str) {
     let shaders: Vec<Shader> = modules().iter().filter_map(|module| load(module)).collect();
     let options = options(gpu);
     let count = shaders.len();
+    let mut compiler = Compiler::new();
     bencher.counter(ItemsCount::new(count)).with_inputs(|| shaders.clone()).bench_local_values(
-        |mut shaders| shaders.iter_mut().filter_map(|shader| compile(shader, &options).ok()).count(),
+        |mut shaders| shaders.iter_mut().filter_map(|shader| compiler.compile(shader, &options).ok()).count(),
     );
 }
 
@@ -42,8 +43,9 @@ fn back_end(bencher: divan::Bencher<'_, '_>, gpu: &str) {
 fn whole(bencher: divan::Bencher<'_, '_>, gpu: &str) {
     let modules = modules();
     let options = options(gpu);
+    let mut compiler = Compiler::new();
     bencher.counter(ItemsCount::new(modules.len())).bench_local(|| {
-        let compiled = |module: &Vec<u8>| compile(&mut load(module)?, &options).ok();
-        modules.iter().filter_map(compiled).count()
+        let mut compiled = |module: &Vec<u8>| compiler.compile(&mut load(module)?, &options).ok();
+        modules.iter().filter_map(&mut compiled).count()
     });
 }

@@ -77,11 +77,14 @@ pub fn form(program: &mut MachineProgram) {
         return;
     }
     for block in &mut program.blocks {
-        let insts = std::mem::take(&mut block.insts);
         let same = |a: &MachineInst, b: &MachineInst| {
             let own = key(&a.inst, &gpu);
             own.is_some() && own == key(&b.inst, &gpu)
         };
+        if !block.insts.windows(2).any(|pair| same(&pair[0], &pair[1])) {
+            continue;
+        }
+        let insts = std::mem::take(&mut block.insts);
         block.insts.reserve(insts.len() + 4);
         for group in insts.chunk_by(same).flat_map(|group| group.chunks(LONGEST)) {
             if group.len() > 1 {

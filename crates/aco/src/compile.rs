@@ -2,7 +2,7 @@
 
 use crate::abi::Args;
 use crate::error::FinishError;
-use crate::finish::{BackPhase, Code, Limits, finish_with};
+use crate::finish::{BackMemory, BackPhase, Code, Limits, finish_in};
 use crate::graphics::GraphicsOptions;
 use crate::ir::Program;
 use crate::ir::shape::Variants;
@@ -130,19 +130,105 @@ pub struct Compiled {
     pub combinations: u32,
 }
 
-/// Compiles a shader. It is lowered in place.
+/// A compiler that keeps its memory from one shader to the next. What it makes does not depend on what it compiled before.
+#[derive(Debug, Default)]
+pub struct Compiler {
+    /// The last program, whose memory the next one takes.
+    last: Option<Program>,
+    back: BackMemory,
+}
+
+impl Compiler {
+    /// One without memory.
+    pub fn new() -> Compiler {
+        Compiler::default()
+    }
+
+    /// Compiles a shader. It is lowered in place.
+    ///
+    /// # Errors
+    ///
+    /// What is not compiled.
+    pub fn compile(&mut self, shader: &mut Shader, options: &Options) -> Result<Compiled, CompileError> {
+        let mut checks = PhaseChecks::new(options.passes);
+        let mut watch = |phase: &'static str, program: &Program| checks.after(phase, program);
+        let masked = front_in(self.program(options), shader, options, &mut watch)?;
+        self.finish(masked, options, checks)
+    }
+
+    /// Compiles the shaders of two stages that run merged: vertex and tessellation control, or one of vertex and tessellation evaluation with geometry. The first one's outputs
+    /// that the second does not read are left out. Both are lowered in place.
+    ///
+    /// # Errors
+    ///
+    /// What is not compiled.
+    pub fn compile_merged(
+        &mut self,
+        first: &mut Shader,
+        second: &mut Shader,
+        options: &Options,
+    ) -> Result<Compiled, CompileError> {
+        let mut checks = PhaseChecks::new(options.passes);
+        let mut watch = |phase: &'static str, program: &Program| checks.after(phase, program);
+        let masked = front_merged_in(self.program(options), first, second, options, &mut watch)?;
+        self.finish(masked, options, checks)
+    }
+
+    /// Compiles the shader that exports what a geometry shader has left in memory, for pipelines without primitive shaders. Only the first stream is exported; transform feedback
+    /// captures others, too.
+    ///
+    /// # Errors
+    ///
+    /// What is not compiled.
+    pub fn compile_copy(&mut self, geometry: &Shader, options: &Options) -> Result<Compiled, CompileError> {
+        fits(&geometry.info, options)?;
+        let mut lowered = geometry.clone();
+        lower::lower(&mut lowered, options);
+        let (copy, slots) = lower::geometry::copy_shader(&lowered, options);
+        let float_mode = float_mode(&copy.info.float_modes)?;
+        let args = Args::copy(&lowered, &copy, options, slots)?;
+        let mut checks = PhaseChecks::new(options.passes);
+        let mut watch = |phase: &'static str, program: &Program| checks.after(phase, program);
+        let masked = front_lowered(self.program(options), &[&copy], args, float_mode, options, &mut watch)?;
+        self.finish(masked, options, checks)
+    }
+
+    /// An empty program.
+    fn program(&mut self, options: &Options) -> Program {
+        match self.last.take() {
+            Some(last) => last.emptied(options.gpu),
+            None => Program::new(options.gpu),
+        }
+    }
+
+    pub(crate) fn finish(
+        &mut self,
+        masked: Masked,
+        options: &Options,
+        mut checks: PhaseChecks,
+    ) -> Result<Compiled, CompileError> {
+        let Masked { mut program, args, float_mode } = masked;
+        let mut watch = |phase: BackPhase, program: &Program| checks.after(phase.name(), program);
+        let code = finish_in(&mut program, &options.limits, options.passes, &mut watch, &mut self.back);
+        let combinations = program.combinations;
+        self.last = Some(program);
+        if let Some((phase, violation)) = checks.first {
+            return Err(CompileError::Invalid { phase, violation });
+        }
+        Ok(Compiled { code: code?, args, float_mode, combinations })
+    }
+}
+
+/// [`Compiler::compile`] of one shader.
 ///
 /// # Errors
 ///
 /// What is not compiled.
 pub fn compile(shader: &mut Shader, options: &Options) -> Result<Compiled, CompileError> {
-    let mut checks = PhaseChecks::new(options.passes);
-    let masked = front(shader, options, &mut |phase, program| checks.after(phase, program))?;
-    finish_masked(masked, options, checks)
+    Compiler::new().compile(shader, options)
 }
 
-/// Compiles the shaders of two stages that run merged: vertex and tessellation control, or one of vertex and tessellation evaluation with geometry. The first one's outputs
-/// that the second does not read are left out. Both are lowered in place.
+/// [`Compiler::compile_merged`] of one pair.
 ///
 /// # Errors
 ///
@@ -152,41 +238,16 @@ pub fn compile_merged(
     second: &mut Shader,
     options: &Options,
 ) -> Result<Compiled, CompileError> {
-    let mut checks = PhaseChecks::new(options.passes);
-    let masked = front_merged(first, second, options, &mut |phase, program| checks.after(phase, program))?;
-    finish_masked(masked, options, checks)
+    Compiler::new().compile_merged(first, second, options)
 }
 
-/// Compiles the shader that exports what a geometry shader has left in memory, for pipelines without primitive shaders. Only the first stream is exported; transform feedback captures others, too.
+/// [`Compiler::compile_copy`] of one shader.
 ///
 /// # Errors
 ///
 /// What is not compiled.
 pub fn compile_copy(geometry: &Shader, options: &Options) -> Result<Compiled, CompileError> {
-    fits(&geometry.info, options)?;
-    let mut lowered = geometry.clone();
-    lower::lower(&mut lowered, options);
-    let (copy, slots) = lower::geometry::copy_shader(&lowered, options);
-    let float_mode = float_mode(&copy.info.float_modes)?;
-    let args = Args::copy(&lowered, &copy, options, slots)?;
-    let mut checks = PhaseChecks::new(options.passes);
-    let mut watch = |phase: &'static str, program: &Program| checks.after(phase, program);
-    let masked = front_lowered(&[&copy], args, float_mode, options, &mut watch)?;
-    finish_masked(masked, options, checks)
-}
-
-pub(crate) fn finish_masked(
-    masked: Masked,
-    options: &Options,
-    mut checks: PhaseChecks,
-) -> Result<Compiled, CompileError> {
-    let Masked { mut program, args, float_mode } = masked;
-    let mut watch = |phase: BackPhase, program: &Program| checks.after(phase.name(), program);
-    let code = finish_with(&mut program, &options.limits, options.passes, &mut watch);
-    if let Some((phase, violation)) = checks.first {
-        return Err(CompileError::Invalid { phase, violation });
-    }
-    Ok(Compiled { code: code?, args, float_mode, combinations: program.combinations })
+    Compiler::new().compile_copy(geometry, options)
 }
 
 /// The low byte of the MODE register: two bits of rounding for 32 bits, two for 16 and 64, then two each of which denormals are kept.
@@ -238,15 +299,24 @@ pub fn front(
     options: &Options,
     watch: &mut dyn FnMut(&'static str, &Program),
 ) -> Result<Masked, CompileError> {
+    front_in(Program::new(options.gpu), shader, options, watch)
+}
+
+fn front_in(
+    program: Program,
+    shader: &mut Shader,
+    options: &Options,
+    watch: &mut dyn FnMut(&'static str, &Program),
+) -> Result<Masked, CompileError> {
     fits(&shader.info, options)?;
     let float_mode = float_mode(&shader.info.float_modes)?;
     lower::lower(shader, options);
     let args = Args::of(&[shader], options)?;
     if args.interface.culls {
         let [position, rest] = culling::split(shader);
-        return front_lowered(&[&position, &rest], args, float_mode, options, watch);
+        return front_lowered(program, &[&position, &rest], args, float_mode, options, watch);
     }
-    front_lowered(&[shader], args, float_mode, options, watch)
+    front_lowered(program, &[shader], args, float_mode, options, watch)
 }
 
 /// [`front`] of two stages that run merged.
@@ -260,6 +330,16 @@ pub fn front_merged(
     options: &Options,
     watch: &mut dyn FnMut(&'static str, &Program),
 ) -> Result<Masked, CompileError> {
+    front_merged_in(Program::new(options.gpu), first, second, options, watch)
+}
+
+fn front_merged_in(
+    program: Program,
+    first: &mut Shader,
+    second: &mut Shader,
+    options: &Options,
+    watch: &mut dyn FnMut(&'static str, &Program),
+) -> Result<Masked, CompileError> {
     fits(&second.info, options)?;
     let float_mode = float_mode(&joined_modes(&first.info, &second.info)?)?;
     lower::lower(first, options);
@@ -268,7 +348,7 @@ pub fn front_merged(
     lower::keep_outputs(first, &args.interface.passed);
     // What the first shader is given may be less now.
     let args = Args::of(&[first, second], options)?;
-    front_lowered(&[first, second], args, float_mode, options, watch)
+    front_lowered(program, &[first, second], args, float_mode, options, watch)
 }
 
 /// Refuses what a stage stores that is not built, or for which the hardware has no room.
@@ -307,13 +387,14 @@ pub(crate) fn joined_modes(first: &ShaderInfo, second: &ShaderInfo) -> Result<[F
 }
 
 pub(crate) fn front_lowered(
+    program: Program,
     parts: &[&Shader],
     args: Args,
     float_mode: u8,
     options: &Options,
     watch: &mut dyn FnMut(&'static str, &Program),
 ) -> Result<Masked, CompileError> {
-    let mut program = select::select(parts, &args, options)?;
+    let mut program = select::select(program, parts, &args, options)?;
     watch(FRONT_PHASES[0], &program);
     opt::optimize(&mut program, float_mode, options.passes);
     watch(FRONT_PHASES[1], &program);

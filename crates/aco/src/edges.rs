@@ -5,8 +5,9 @@
 //! phi would need it.
 
 use crate::error::FinishError;
-use crate::ir::{Block, BlockData, NewInst, Op, Program, Pseudo};
+use crate::ir::{Block, BlockData, Inst, NewInst, Op, Program, Pseudo};
 use unwedge_base::entity::{Entity, PrimaryMap};
+use unwedge_base::inline::InlineList;
 
 /// Splits critical edges, and replaces phis with one operand.
 ///
@@ -44,7 +45,7 @@ fn scalar_phis(program: &mut Program) -> Result<(), FinishError> {
 
 /// Puts a block on each critical linear edge, directly after the block that the edge leaves.
 fn split(program: &mut Program) {
-    let old = std::mem::take(&mut program.blocks);
+    let mut old = std::mem::take(&mut program.blocks);
     let critical =
         |from: &BlockData, to: Block| from.linear_succs.len() > 1 && old[to].linear_preds.len() > 1;
     if !old.values().any(|data| data.linear_succs.iter().any(|to| critical(data, *to))) {
@@ -56,7 +57,7 @@ fn split(program: &mut Program) {
     for data in old.values() {
         numbers.push(Block::new(next));
         next += 1;
-        let mut own: Vec<Option<Block>> = Vec::new();
+        let mut own = InlineList::<Option<Block>, 2>::new();
         for to in &data.linear_succs {
             own.push(critical(data, *to).then(|| {
                 next += 1;
@@ -65,30 +66,26 @@ fn split(program: &mut Program) {
         }
         edges.push(own);
     }
-    let renumber =
-        |list: &[Block]| -> Vec<Block> { list.iter().map(|block| numbers[block.index()]).collect() };
     let mut new: PrimaryMap<Block, BlockData> = PrimaryMap::default();
-    for (block, data) in old.iter() {
-        let mut own = data.clone();
-        own.logical_preds = renumber(&data.logical_preds);
-        own.logical_succs = renumber(&data.logical_succs);
-        own.linear_preds = renumber(&data.linear_preds);
-        own.linear_succs = renumber(&data.linear_succs);
+    for (data, own_edges) in old.values_mut().zip(&edges) {
+        let mut own = std::mem::take(data);
+        let lists =
+            [&mut own.logical_preds, &mut own.logical_succs, &mut own.linear_preds, &mut own.linear_succs];
+        for block in lists.into_iter().flatten() {
+            *block = numbers[block.index()];
+        }
+        let BlockData { loop_depth, divergent_depth, uniform_depth, .. } = own;
         new.push(own);
-        for middle in edges[block.index()].iter().flatten() {
-            let pushed = new.push(BlockData {
-                loop_depth: data.loop_depth,
-                divergent_depth: data.divergent_depth,
-                uniform_depth: data.uniform_depth,
-                ..BlockData::default()
-            });
+        for middle in own_edges.iter().flatten() {
+            let pushed =
+                new.push(BlockData { loop_depth, divergent_depth, uniform_depth, ..BlockData::default() });
             debug_assert_eq!(pushed, *middle);
         }
     }
-    for (block, data) in old.iter() {
-        let from = numbers[block.index()];
-        for (at, (to, middle)) in data.linear_succs.iter().zip(&edges[block.index()]).enumerate() {
-            let (to, Some(middle)) = (numbers[to.index()], *middle) else { continue };
+    for (&from, own_edges) in numbers.iter().zip(&edges) {
+        for (at, middle) in own_edges.iter().enumerate() {
+            let Some(middle) = *middle else { continue };
+            let to = new[from].linear_succs[at];
             new[from].linear_succs[at] = middle;
             replace(&mut new[to].linear_preds, from, middle);
             (new[middle].linear_preds, new[middle].linear_succs) = (vec![from], vec![to]);
@@ -104,7 +101,7 @@ fn split(program: &mut Program) {
             *block = numbers[block.index()];
         }
     }
-    for middle in edges.into_iter().flatten().flatten() {
+    for &middle in edges.iter().flat_map(|own| own.iter()).flatten() {
         let logical = !program.blocks[middle].logical_preds.is_empty();
         for pseudo in [Pseudo::LogicalStart, Pseudo::LogicalEnd].into_iter().filter(|_| logical) {
             program.append(middle, &NewInst::pseudo(pseudo, &[], &[]));
@@ -145,11 +142,16 @@ fn fall_through(program: &mut Program) {
 /// Replaces phis of one operand by copies: a linear one in its place, a logical one at the end of the logical part of its predecessor, as a scalar
 /// operand is alive there and may not be on other paths to the phi.
 fn single_phis(program: &mut Program) {
+    let is_single =
+        |program: &Program, inst: Inst| program.op(inst).is_phi() && program.operands(inst).len() == 1;
     for block in program.blocks.keys() {
+        if !program.blocks[block].insts.iter().any(|inst| is_single(program, *inst)) {
+            continue;
+        }
         let insts = std::mem::take(&mut program.blocks[block].insts);
         let (mut rest, mut copies, mut early) = (Vec::new(), Vec::new(), Vec::new());
         for inst in insts {
-            if !program.op(inst).is_phi() || program.operands(inst).len() != 1 {
+            if !is_single(program, inst) {
                 rest.push(inst);
                 continue;
             }

@@ -24,7 +24,7 @@ pub fn eliminate(program: &mut Program) -> Result<(), FinishError> {
     let mut linear: Vec<EdgeCopies> = (0..count).map(|_| EdgeCopies::default()).collect();
     let mut logical: Vec<EdgeCopies> = (0..count).map(|_| EdgeCopies::default()).collect();
     for block in program.blocks.keys() {
-        let insts = std::mem::take(&mut program.blocks[block].insts);
+        let mut insts = std::mem::take(&mut program.blocks[block].insts);
         for &inst in &insts {
             let op = program.op(inst);
             let Some(preds) = phi_preds(program, block, op) else { break };
@@ -41,8 +41,8 @@ pub fn eliminate(program: &mut Program) -> Result<(), FinishError> {
                 of_edges[pred.index()].from.push(from);
             }
         }
-        let rest = insts.into_iter().filter(|inst| !program.op(*inst).is_phi()).collect();
-        program.blocks[block].insts = rest;
+        insts.retain(|inst| !program.op(*inst).is_phi());
+        program.blocks[block].insts = insts;
     }
     for block in program.blocks.keys() {
         let data = &program.blocks[block];

@@ -1,5 +1,6 @@
 //! The back half of the compiler: from a program with exec masks to words.
 
+use crate::allocate::AllocationMemory;
 use crate::assemble;
 use crate::cost::BlockDepth;
 use crate::error::FinishError;
@@ -124,13 +125,32 @@ pub fn finish_with(
     passes: Passes,
     watch: &mut dyn FnMut(BackPhase, &Program),
 ) -> Result<Code, FinishError> {
+    finish_in(program, limits, passes, watch, &mut BackMemory::default())
+}
+
+/// Memory of the back half, kept for the next program.
+#[derive(Debug, Default)]
+pub(crate) struct BackMemory {
+    allocation: AllocationMemory,
+    /// The program before allocation.
+    before: Option<Program>,
+}
+
+/// [`finish_with`] in memory that there is.
+pub(crate) fn finish_in(
+    program: &mut Program,
+    limits: &Limits,
+    passes: Passes,
+    watch: &mut dyn FnMut(BackPhase, &Program),
+    memory: &mut BackMemory,
+) -> Result<Code, FinishError> {
     if program.gpu.has_agprs() {
         return Err(FinishError::Gpu(program.gpu.name()));
     }
     let variants = Variants::of(&program.gpu);
     edges::prepare(program)?;
     watch(BackPhase::Edges, program);
-    let (registers, spills) = registers(program, limits.registers, &variants, watch)?;
+    let (registers, spills) = registers(program, limits.registers, &variants, watch, memory)?;
     watch(BackPhase::Allocate, program);
     eliminate::eliminate(program)?;
     watch(BackPhase::Eliminate, program);
@@ -183,15 +203,23 @@ fn registers(
     limits: RegCounts,
     variants: &Variants,
     watch: &mut dyn FnMut(BackPhase, &Program),
+    memory: &mut BackMemory,
 ) -> Result<(RegCounts, RegCounts), FinishError> {
+    let BackMemory { allocation, before } = memory;
     let live = live::analyze(program);
     let fits = |demand: RegCounts| demand.sgprs <= limits.sgprs && demand.vgprs <= limits.vgprs;
-    let before = program.clone();
+    let before: &Program = match before {
+        Some(before) => {
+            before.clone_from(program);
+            before
+        }
+        None => before.insert(program.clone()),
+    };
     if fits(live.demand) {
-        match allocate::allocate(program, &live, variants, limits) {
-            Err(FinishError::Registers { .. }) => *program = before.clone(),
+        match allocate::allocate(program, before, &live, variants, limits, allocation) {
+            Err(FinishError::Registers { .. }) => {}
             done => {
-                watch(BackPhase::Spill, &before);
+                watch(BackPhase::Spill, before);
                 return Ok((done?, RegCounts::default()));
             }
         }
@@ -206,7 +234,7 @@ fn registers(
         };
         let (spilled, live) = spill::spill(&mut attempt, live, variants, targets)?;
         let spilled_program = attempt.clone();
-        match allocate::allocate(&mut attempt, &live, variants, limits) {
+        match allocate::allocate(&mut attempt, &spilled_program, &live, variants, limits, allocation) {
             Err(FinishError::Registers { block, bank, limit }) => {
                 let more = if bank == "scalar" { &mut slack.sgprs } else { &mut slack.vgprs };
                 *more += 1 + *more / 4;

@@ -51,8 +51,8 @@ pub mod valid;
 pub mod waits;
 
 pub use compile::{
-    CompileError, Compiled, FRONT_PHASES, Masked, Options, UNREPAIRED_PHASES, compile, compile_copy,
-    compile_merged, front, front_merged,
+    CompileError, Compiled, Compiler, FRONT_PHASES, Masked, Options, UNREPAIRED_PHASES, compile,
+    compile_copy, compile_merged, front, front_merged,
 };
 pub use error::FinishError;
 pub use finish::{BackPhase, Code, Limits, finish, finish_watched, finish_with};

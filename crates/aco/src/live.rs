@@ -5,20 +5,33 @@
 //! of its predecessor. Never: changes an instruction otherwise.
 
 use crate::ir::{Block, Op, Operand, Program, Pseudo, RegClass, RegCounts, Temp};
-use std::collections::BTreeSet;
 use unwedge_base::entity::Entity;
 
 /// A set of numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct BitSet(Vec<u64>);
+pub(crate) struct BitSet(Vec<u64>);
 
 impl BitSet {
-    fn of(len: usize) -> BitSet {
+    /// An empty set of numbers below a length.
+    pub(crate) fn of(len: usize) -> BitSet {
         BitSet(vec![0; len.div_ceil(64)])
     }
 
-    fn insert(&mut self, number: usize) {
+    /// Adds a number.
+    pub(crate) fn insert(&mut self, number: usize) {
         self.0[number / 64] |= 1 << (number % 64);
+    }
+
+    /// Removes a number.
+    pub(crate) fn remove(&mut self, number: usize) {
+        self.0[number / 64] &= !(1 << (number % 64));
+    }
+
+    /// Adds all numbers of a set of the same length.
+    pub(crate) fn unite(&mut self, other: &BitSet) {
+        for (word, other) in self.0.iter_mut().zip(&other.0) {
+            *word |= other;
+        }
     }
 
     /// Whether a number is in it.
@@ -41,6 +54,39 @@ impl BitSet {
 
 const LOCAL: u32 = u32::MAX;
 
+/// What is alive at one place of each block: ascending numbers, block after block.
+#[derive(Debug, Clone, Default)]
+struct BlockSets {
+    /// By block: its first number, and at the end one past the last of all.
+    starts: Vec<u32>,
+    numbers: Vec<u32>,
+}
+
+impl BlockSets {
+    /// Those of pairs of a block and a number, which ascends.
+    fn of(pairs: &[(Block, u32)], blocks: usize) -> BlockSets {
+        let mut starts = vec![0; blocks + 1];
+        for (block, _) in pairs {
+            starts[block.index() + 1] += 1;
+        }
+        for block in 0..blocks {
+            starts[block + 1] += starts[block];
+        }
+        let mut next = starts.clone();
+        let mut numbers = vec![0; pairs.len()];
+        for (block, number) in pairs {
+            let place = &mut next[block.index()];
+            numbers[*place as usize] = *number;
+            *place += 1;
+        }
+        BlockSets { starts, numbers }
+    }
+
+    fn at(&self, block: Block) -> &[u32] {
+        &self.numbers[self.starts[block.index()] as usize..self.starts[block.index() + 1] as usize]
+    }
+}
+
 /// What is alive where.
 #[derive(Debug, Clone)]
 pub struct Liveness {
@@ -48,8 +94,8 @@ pub struct Liveness {
     temps: Vec<Temp>,
     /// By temporary: its place in `temps`.
     numbers: Vec<u32>,
-    ins: Vec<BitSet>,
-    outs: Vec<BitSet>,
+    ins: BlockSets,
+    outs: BlockSets,
     /// The most registers that are needed at once.
     pub demand: RegCounts,
     /// Registers of linear vector temporaries, each of which has its own.
@@ -59,19 +105,18 @@ pub struct Liveness {
 impl Liveness {
     /// What is alive when a block starts, without what its phis define.
     pub fn live_in(&self, block: Block) -> impl Iterator<Item = Temp> {
-        self.ins[block.index()].iter().map(|number| self.temps[number])
+        self.ins.at(block).iter().map(|number| self.temps[*number as usize])
     }
 
     /// What is alive when a block ends, with operands of the phis that come next.
     pub fn live_out(&self, block: Block) -> impl Iterator<Item = Temp> {
-        self.outs[block.index()].iter().map(|number| self.temps[number])
+        self.outs.at(block).iter().map(|number| self.temps[*number as usize])
     }
 
     /// Whether a temporary is alive when a block ends.
     pub fn is_live_out(&self, block: Block, temp: Temp) -> bool {
-        self.numbers
-            .get(temp.index())
-            .is_some_and(|number| *number != LOCAL && self.outs[block.index()].has(*number as usize))
+        let number = self.numbers.get(temp.index()).filter(|number| **number != LOCAL);
+        number.is_some_and(|number| self.outs.at(block).binary_search(number).is_ok())
     }
 }
 
@@ -166,20 +211,23 @@ fn widen(most: &mut RegCounts, counts: RegCounts) {
     most.vgprs = most.vgprs.max(counts.vgprs);
 }
 
-/// What is alive between blocks, by iteration backwards over both flows.
+/// A read that a temporary must be alive for where the block starts or, by a phi of the next one, where it ends.
+#[derive(Debug, Clone, Copy)]
+struct OpenRead {
+    number: u32,
+    block: Block,
+    at_end: bool,
+}
+
+/// What is alive between blocks. Each temporary is followed from its reads back to where it is defined, so the time is that of the result.
 fn between_blocks(program: &Program) -> Liveness {
     let (numbers, temps) = crossing(program);
     let blocks = program.blocks.len();
-    let size = temps.len();
-    let number = |temp: Temp| numbers.get(temp.index()).filter(|n| **n != LOCAL).map(|n| *n as usize);
-    let (mut uses, mut defs) = (vec![BitSet::of(size); blocks], vec![BitSet::of(size); blocks]);
-    let mut outs = vec![BitSet::of(size); blocks];
-    let mut linear = BitSet::of(size);
-    for (at, temp) in temps.iter().enumerate() {
-        if program.class(*temp).is_linear() {
-            linear.insert(at);
-        }
-    }
+    let number = |temp: Temp| numbers.get(temp.index()).copied().filter(|number| *number != LOCAL);
+    let mut reads: Vec<OpenRead> = Vec::new();
+    // Pairs of a number and a block that defines it, and by number the last block that did so far.
+    let mut defined: Vec<(u32, Block)> = Vec::new();
+    let mut last = vec![None; temps.len()];
     let mut linear_vgprs = 0;
     for (block, data) in program.blocks.iter() {
         for &inst in &data.insts {
@@ -188,11 +236,11 @@ fn between_blocks(program: &Program) -> Liveness {
                 let Some(number) = operand.as_temp().and_then(number) else { continue };
                 match preds {
                     Some(preds) => {
-                        if let Some(pred) = preds.get(at) {
-                            outs[pred.index()].insert(number);
-                        }
+                        reads.extend(preds.get(at).map(|&block| OpenRead { number, block, at_end: true }))
                     }
-                    None if !defs[block.index()].has(number) => uses[block.index()].insert(number),
+                    None if last[number as usize] != Some(block) => {
+                        reads.push(OpenRead { number, block, at_end: false });
+                    }
                     None => {}
                 }
             }
@@ -201,36 +249,90 @@ fn between_blocks(program: &Program) -> Liveness {
                     linear_vgprs += u16::from(definition.class.dwords());
                 }
                 if let Some(number) = definition.temp.and_then(number) {
-                    defs[block.index()].insert(number);
+                    last[number as usize] = Some(block);
+                    defined.push((number, block));
                 }
             }
         }
     }
-    let mut ins = uses;
-    // A block is due while what is alive at its end may have grown. Later blocks come first.
-    let mut due: BTreeSet<usize> = (0..blocks).collect();
-    while let Some(at) = due.pop_last() {
-        let data = &program.blocks[Block::new(at)];
-        let out = &mut outs[at];
-        for (succs, of_linear) in [(&data.linear_succs, true), (&data.logical_succs, false)] {
-            for succ in succs {
-                let alive = ins[succ.index()].0.iter().zip(&linear.0);
-                for (word, (alive, linear)) in out.0.iter_mut().zip(alive) {
-                    *word |= alive & if of_linear { *linear } else { !linear };
-                }
-            }
-        }
-        let mut grown = false;
-        for ((word, out), def) in ins[at].0.iter_mut().zip(&out.0).zip(&defs[at].0) {
-            let alive = *word | out & !def;
-            grown |= alive != *word;
-            *word = alive;
-        }
-        if grown {
-            due.extend(data.linear_preds.iter().chain(&data.logical_preds).map(|pred| pred.index()));
-        }
+    reads.sort_by_key(|read| read.number);
+    defined.sort_unstable();
+    let mut walk = LiveWalk {
+        program,
+        number: 0,
+        linear: false,
+        defined: &[],
+        seen: [vec![LOCAL; blocks], vec![LOCAL; blocks]],
+        found: [Vec::new(), Vec::new()],
+        open: Vec::new(),
+    };
+    let mut rest = &defined[..];
+    for own in reads.chunk_by(|a, b| a.number == b.number) {
+        walk.number = own[0].number;
+        rest = &rest[rest.partition_point(|(number, _)| *number < walk.number)..];
+        walk.defined = &rest[..rest.partition_point(|(number, _)| *number == walk.number)];
+        walk.linear = program.class(temps[walk.number as usize]).is_linear();
+        own.iter().for_each(|read| walk.back(read));
     }
+    let [ins, outs] = walk.found.map(|pairs| BlockSets::of(&pairs, blocks));
     Liveness { temps, numbers, ins, outs, demand: RegCounts::default(), linear_vgprs }
+}
+
+/// Follows one temporary at a time, in the order of their numbers.
+struct LiveWalk<'a> {
+    program: &'a Program,
+    number: u32,
+    /// It is alive along the linear flow.
+    linear: bool,
+    /// The blocks that define it.
+    defined: &'a [(u32, Block)],
+    /// By block: the last temporary that was found alive at its start, and at its end.
+    seen: [Vec<u32>; 2],
+    /// Where which are alive: at starts, and at ends.
+    found: [Vec<(Block, u32)>; 2],
+    open: Vec<Block>,
+}
+
+const START: usize = 0;
+const END: usize = 1;
+
+impl LiveWalk<'_> {
+    /// Whether it is found for the first time.
+    fn mark(&mut self, place: usize, block: Block) -> bool {
+        let new = std::mem::replace(&mut self.seen[place][block.index()], self.number) != self.number;
+        if new {
+            self.found[place].push((block, self.number));
+        }
+        new
+    }
+
+    /// It is alive at the end of a block.
+    fn end(&mut self, block: Block) {
+        if self.mark(END, block) && self.defined.iter().all(|(_, by)| *by != block) {
+            self.start(block);
+        }
+    }
+
+    fn start(&mut self, block: Block) {
+        if self.mark(START, block) {
+            self.open.push(block);
+        }
+    }
+
+    /// From a read to the definitions.
+    fn back(&mut self, read: &OpenRead) {
+        if read.at_end {
+            self.end(read.block)
+        } else {
+            self.start(read.block)
+        }
+        while let Some(block) = self.open.pop() {
+            let program = self.program;
+            let data = &program.blocks[block];
+            let preds = if self.linear { &data.linear_preds } else { &data.logical_preds };
+            preds.iter().for_each(|pred| self.end(*pred));
+        }
+    }
 }
 
 /// Temporaries that are read in another block than where they are defined, or by a phi, with their numbers.

@@ -92,9 +92,13 @@ fn machine_inst(program: &Program, variants: &Variants, inst: Inst) -> Result<am
     let own = [program[inst].form];
     let forms: &[Form] = if own[0] == Form::Native { &SHORTEST } else { &own };
     let mut failed = FinishError::NoForm { inst, name: opcode.name() };
-    for number in forms.iter().filter_map(|form| variants.number(opcode, *form)) {
+    let mut numbers = forms.iter().filter_map(|form| variants.number(opcode, *form)).peekable();
+    while let Some(number) = numbers.next() {
         let Some(made) = with_variant(program, inst, number) else { continue };
-        // Labels are numbers of blocks, which may not fit the field of an offset.
+        // The assembler says whether the last one can be encoded. Labels are numbers of blocks, which may not fit the field of an offset.
+        if numbers.peek().is_none() {
+            return Ok(made);
+        }
         match codec::encode(&with_offset(&made, 0), &program.gpu) {
             Ok(_) => return Ok(made),
             Err(source) => failed = FinishError::Encode { inst, name: opcode.name(), source },

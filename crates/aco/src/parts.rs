@@ -4,7 +4,7 @@
 //! ([`ColourOutput::register`]). A driver concatenates the words of parts, and gives a wave the registers of the part that needs most.
 
 use crate::abi::{Args, Argument, ColourOutput, Interface, PixelProlog};
-use crate::compile::{CompileError, Compiled, Options, finish_masked, front_lowered};
+use crate::compile::{CompileError, Compiled, Compiler, Options, front_lowered};
 use crate::ir::Program;
 use crate::lower::geometry::OUTPUT;
 use crate::valid::PhaseChecks;
@@ -80,8 +80,8 @@ fn empty(stage: Stage, name: &str) -> Shader {
 fn part(shader: &Shader, args: Args, float_mode: u8, options: &Options) -> Result<Compiled, CompileError> {
     let mut checks = PhaseChecks::new(options.passes);
     let mut watch = |phase: &'static str, program: &Program| checks.after(phase, program);
-    let masked = front_lowered(&[shader], args, float_mode, options, &mut watch)?;
-    finish_masked(masked, options, checks)
+    let masked = front_lowered(Program::new(options.gpu), &[shader], args, float_mode, options, &mut watch)?;
+    Compiler::new().finish(masked, options, checks)
 }
 
 /// Compiles the epilog of a pixel shader that was compiled with [`epilog`](crate::graphics::GraphicsOptions::epilog): it converts colours to the formats of the options, and exports them.

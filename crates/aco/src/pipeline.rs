@@ -5,7 +5,7 @@
 
 use crate::abi::{Args, Reads, chosen_together};
 use crate::compile::{
-    CompileError, Compiled, Masked, Options, finish_masked, fits, float_mode, front_lowered, joined_modes,
+    CompileError, Compiled, Compiler, Masked, Options, fits, float_mode, front_lowered, joined_modes,
 };
 use crate::graphics::MemorySlots;
 use crate::ir::Program;
@@ -69,7 +69,7 @@ impl LinkedProgram {
     /// What is not compiled.
     pub fn front(&self, watch: &mut dyn FnMut(&'static str, &Program)) -> Result<Masked, PipelineError> {
         let parts: Vec<&Shader> = self.shaders.iter().collect();
-        front_lowered(&parts, self.args.clone(), self.float_mode, &self.options, watch)
+        front_lowered(Program::new(self.options.gpu), &parts, self.args.clone(), self.float_mode, &self.options, watch)
             .map_err(|error| self.error(error))
     }
 
@@ -81,7 +81,7 @@ impl LinkedProgram {
     pub fn compile(&self) -> Result<Compiled, PipelineError> {
         let mut checks = PhaseChecks::new(self.options.passes);
         let masked = self.front(&mut |phase, program| checks.after(phase, program))?;
-        finish_masked(masked, &self.options, checks).map_err(|error| self.error(error))
+        Compiler::new().finish(masked, &self.options, checks).map_err(|error| self.error(error))
     }
 
     /// Why it is not compiled.

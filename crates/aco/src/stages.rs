@@ -3,6 +3,7 @@
 //! A merged stage runs two software stages one after the other, in lanes whose numbers the word [`MergedWaveInfo`] gives.
 
 use std::fmt;
+use std::sync::LazyLock;
 use unwedge_isa::amdgcn::{Gfx, Gpu};
 use unwedge_isa::amdgcn::model::{GENS, generations};
 use unwedge_shader::ir::Stage;
@@ -196,8 +197,9 @@ fn row(line: &'static str) -> Option<StageRow> {
 }
 
 /// All rows. A line that is not one is left out; a test finds none.
-pub fn rows() -> impl Iterator<Item = StageRow> {
-    lines().filter_map(row)
+pub fn rows() -> impl Iterator<Item = &'static StageRow> {
+    static ROWS: LazyLock<Vec<StageRow>> = LazyLock::new(|| lines().filter_map(row).collect());
+    ROWS.iter()
 }
 
 fn lines() -> impl Iterator<Item = &'static str> {
@@ -210,8 +212,8 @@ pub fn find(
     mode: PipelineMode,
     shape: PipelineShape,
     stage: SoftwareStage,
-) -> Option<StageRow> {
-    let wanted = |row: &StageRow| {
+) -> Option<&'static StageRow> {
+    let wanted = |row: &&StageRow| {
         row.mode == mode
             && row.holds(generation)
             && row.software.contains(&stage)

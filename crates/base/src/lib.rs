@@ -10,6 +10,7 @@ pub mod dwords;
 pub mod entity;
 mod gfx;
 pub mod hash;
+pub mod inline;
 pub mod memory;
 pub mod mix;
 pub mod plural;

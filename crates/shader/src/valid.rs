@@ -117,6 +117,9 @@ fn calls(shader: &Shader) -> Check {
 struct Scratch {
     visible: SecondaryMap<Value, bool>,
     seen: SecondaryMap<Region, bool>,
+    /// Types of operands and results of the instruction at hand.
+    args: Vec<Type>,
+    results: Vec<Type>,
 }
 
 struct Checker<'a> {
@@ -177,6 +180,21 @@ impl Checker<'_> {
     }
 
     fn check(&mut self, inst: Inst) -> Check {
+        let func = self.func;
+        let mut types = |values: &[Value], memory: fn(&mut Scratch) -> &mut Vec<Type>| {
+            let mut list = std::mem::take(memory(self.scratch));
+            list.clear();
+            list.extend(values.iter().map(|&value| func.ty(value)));
+            list
+        };
+        let args = types(func.args(inst), |scratch| &mut scratch.args);
+        let results = types(func.results(inst), |scratch| &mut scratch.results);
+        let checked = self.check_types(inst, &args, &results);
+        (self.scratch.args, self.scratch.results) = (args, results);
+        checked
+    }
+
+    fn check_types(&mut self, inst: Inst, args: &[Type], results: &[Type]) -> Check {
         let (func, op, payload) = (self.func, self.func.op(inst), self.func.payload(inst));
         for &arg in func.args(inst) {
             if !self.scratch.visible[arg] {
@@ -189,18 +207,16 @@ impl Checker<'_> {
         if func.exact(inst) && !op.has(Traits::FLOAT) {
             return Err(format!("{} cannot be exact", op.name()));
         }
-        let args: Vec<Type> = func.args(inst).iter().map(|&arg| func.ty(arg)).collect();
-        let results: Vec<Type> = func.results(inst).iter().map(|&value| func.ty(value)).collect();
         let described = |reason: String| format!("{}: {reason}", op.name());
         match op {
-            Op::Block | Op::If | Op::Loop => return self.structured(inst, &args),
-            Op::Break | Op::Continue => self.jump(inst, &args).map_err(described)?,
+            Op::Block | Op::If | Op::Loop => return self.structured(inst, args),
+            Op::Break | Op::Continue => self.jump(inst, args).map_err(described)?,
             Op::Return if args == func.results => {}
             Op::Return => return Err("what is returned are not the function's results".into()),
-            Op::Call => self.call(inst, &args, &results).map_err(described)?,
+            Op::Call => self.call(inst, args, results).map_err(described)?,
             _ => {
-                fits(op, &args, &results).map_err(described)?;
-                self.details(inst, &args, results.first().copied()).map_err(described)?;
+                fits(op, args, results).map_err(described)?;
+                self.details(inst, args, results.first().copied()).map_err(described)?;
             }
         }
         for &value in func.results(inst) {

@@ -3,9 +3,10 @@
 use super::Allocator;
 use super::file::{RegSpan, alignment};
 use crate::error::FinishError;
-use crate::ir::{Block, Inst, NewInst, Operand, PhysReg, Pseudo, RegClass, Temp};
+use crate::ir::{Block, Inst, NewInst, Operand, OperandList, PhysReg, Pseudo, RegClass, Temp};
 use crate::live::phi_preds;
 use unwedge_base::entity::Entity;
+use unwedge_base::inline::InlineList;
 
 /// A phi that allocation made, of a value that has several names.
 #[derive(Debug, Clone, Copy)]
@@ -20,7 +21,7 @@ struct Arrival {
     name: Temp,
     class: RegClass,
     /// Where it is on some path.
-    regs: Vec<PhysReg>,
+    regs: InlineList<PhysReg, 4>,
     /// The phi of the program that defines it.
     phi: Option<Inst>,
     /// It is not read.
@@ -53,21 +54,19 @@ impl Allocator<'_> {
         for original in live {
             let class = self.program.class(original);
             let preds = self.preds_of(class);
-            let names: Vec<Option<Temp>> =
-                preds.iter().map(|pred| self.name_at_end(*pred, original)).collect();
+            let known = || preds.iter().filter_map(|pred| self.name_at_end(*pred, original));
             let open = preds.iter().any(|pred| pred.index() >= self.block.index());
-            let known: Vec<Temp> = names.iter().flatten().copied().collect();
-            let Some(&first) = known.first() else {
+            let Some(first) = known().next() else {
                 return Err(self.invalid("a temporary is alive that no predecessor has"));
             };
-            if !open && known.len() < preds.len() {
+            if !open && known().count() < preds.len() {
                 return Err(self.invalid("a temporary is not defined on every path"));
             }
             let fixed = class.is_linear() && class.is_vgpr();
-            if fixed || !open && known.iter().all(|name| *name == first) {
+            if fixed || !open && known().all(|name| name == first) {
                 settled.push((original, first));
             } else {
-                let regs = known.iter().filter_map(|name| self.regs[name.index()]).collect();
+                let regs = known().filter_map(|name| self.regs[name.index()]).collect();
                 arrivals.push(Arrival { original, name: original, class, regs, phi: None, dead: false });
             }
         }
@@ -77,9 +76,10 @@ impl Allocator<'_> {
             let preds = phi_preds(self.program, self.block, self.program.op(inst)).unwrap_or_default();
             let operands = self.program.operands(inst).iter().zip(preds);
             let names = operands.filter_map(|(operand, pred)| self.name_at_end(*pred, operand.as_temp()?));
-            let pred_regs: Vec<PhysReg> = names.filter_map(|name| self.regs[name.index()]).collect();
-            let mut regs: Vec<PhysReg> = self.hints.group_reg(temp).into_iter().collect();
-            regs.extend(pred_regs);
+            let pred_regs: InlineList<PhysReg, 4> =
+                names.filter_map(|name| self.regs[name.index()]).collect();
+            let mut regs: InlineList<PhysReg, 4> = self.hints.group_reg(temp).into_iter().collect();
+            regs.extend(pred_regs.iter().copied());
             let (class, dead) = (definition.class, definition.kill);
             arrivals.push(Arrival { original: temp, name: temp, class, regs, phi: Some(inst), dead });
         }
@@ -187,29 +187,29 @@ impl Allocator<'_> {
     /// Ends a block: remembers the names of what is alive.
     pub(super) fn leave(&mut self) {
         let live = self.live.live_out(self.block);
-        let mut names: Vec<_> = live.map(|temp| (temp, self.current[temp.index()])).collect();
+        let names = &mut self.ends[self.block.index()];
+        names.extend(live.map(|temp| (temp, self.current[temp.index()])));
         names.sort_unstable();
-        self.ends[self.block.index()] = names;
     }
 
     /// At the end of the logical part: remembers the names of scalars that phis read.
     pub(super) fn logical_end(&mut self) {
         let scalars = self.live.live_out(self.block).filter(|temp| self.program.class(*temp).is_sgpr());
-        let names = scalars.map(|temp| (temp, self.current[temp.index()]));
-        self.logical_ends[self.block.index()] = names.collect();
+        let names = &mut self.logical_ends[self.block.index()];
+        names.clear();
+        names.extend(scalars.map(|temp| (temp, self.current[temp.index()])));
     }
 
     /// Gives operands of phis the names and registers that they have at the ends of predecessors.
     pub(super) fn fill_phis(&mut self) -> Result<(), FinishError> {
         for block in self.program.blocks.keys() {
             self.block = block;
-            let insts = self.program.blocks[block].insts.clone();
-            for inst in insts {
+            for at in 0..self.program.phi_count(block) {
+                let inst = self.program.blocks[block].insts[at];
                 let op = self.program.op(inst);
-                let Some(preds) = phi_preds(self.program, block, op) else { break };
-                let preds = preds.to_vec();
-                let mut operands = self.program.operands(inst).to_vec();
-                for (operand, pred) in operands.iter_mut().zip(preds) {
+                let mut operands = OperandList::from(self.program.operands(inst));
+                let preds = phi_preds(self.program, block, op).unwrap_or_default();
+                for (operand, &pred) in operands.iter_mut().zip(preds) {
                     let Some(temp) = operand.as_temp() else { continue };
                     let name = self.name_at_end(pred, temp);
                     let name = name.ok_or_else(|| self.invalid("a phi reads what is not alive"))?;

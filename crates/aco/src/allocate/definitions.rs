@@ -6,10 +6,14 @@ use super::instruction::Work;
 use crate::error::FinishError;
 use crate::ir::{Op, PhysReg, Pseudo, RegClass, Temp};
 use unwedge_base::entity::Entity;
+use unwedge_base::inline::InlineList;
 use unwedge_isa::amdgcn::model::Format;
 
 /// How many windows are tried before everything is laid out anew.
 const WINDOWS: usize = 8;
+
+/// Registers that a definition would best have, the best ones first.
+type Wishes = InlineList<PhysReg, 8>;
 
 impl Allocator<'_> {
     pub(super) fn definitions(&mut self, work: &mut Work) -> Result<(), FinishError> {
@@ -31,9 +35,9 @@ impl Allocator<'_> {
                 self.set(work, at, span);
             }
         }
-        let open: Vec<usize> =
+        let open: InlineList<usize, 8> =
             (0..work.definitions.len()).filter(|at| work.definitions[*at].reg.is_none()).collect();
-        for at in &open {
+        for at in open.iter() {
             let class = work.definitions[*at].class;
             if class.is_linear() && class.is_vgpr() {
                 let span = RegSpan { first: self.next_linear, count: class.dwords().into() };
@@ -105,7 +109,7 @@ impl Allocator<'_> {
     fn hinted(&mut self, work: &Work, at: usize) -> Option<RegSpan> {
         let definition = work.definitions[at];
         let class = definition.class;
-        let mut wishes: Vec<PhysReg> = Vec::new();
+        let mut wishes = Wishes::new();
         if let Some(temp) = definition.temp {
             wishes.extend(self.fixed_wish(work, temp));
             wishes.extend(self.part_wish(work, temp, class));
@@ -113,7 +117,7 @@ impl Allocator<'_> {
         }
         self.source_wishes(work, at, &mut wishes);
         let (from, to) = self.range(class);
-        wishes.into_iter().map(|reg| RegSpan::new(reg, class)).find(|span| {
+        wishes.iter().map(|reg| RegSpan::new(*reg, class)).find(|span| {
             let special = span.reg() == PhysReg::VCC || span.reg() == PhysReg::M0;
             let inside =
                 span.first >= from && span.end() <= to && span.first.is_multiple_of(alignment(class));
@@ -176,7 +180,7 @@ impl Allocator<'_> {
     }
 
     /// Where the operands are that it is made of.
-    fn source_wishes(&self, work: &Work, at: usize, wishes: &mut Vec<PhysReg>) {
+    fn source_wishes(&self, work: &Work, at: usize, wishes: &mut Wishes) {
         let reg_of = |operand: usize| {
             let name = work.operands.get(operand)?.as_temp()?;
             self.regs[name.index()]
@@ -345,7 +349,7 @@ impl Allocator<'_> {
 
 /// Puts undefined operands that are tied to a definition in its register.
 fn place_undefined(work: &mut Work) {
-    for (definition, operand) in work.bound.tied.clone() {
+    for &(definition, operand) in &work.bound.tied {
         if work.operands[operand].is_undef() {
             work.operands[operand].reg = work.definitions[definition].reg;
         }

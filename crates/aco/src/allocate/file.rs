@@ -37,11 +37,13 @@ impl RegSpan {
 #[derive(Debug, Clone)]
 pub(super) struct RegFile(Vec<u32>);
 
-impl RegFile {
-    pub fn new() -> RegFile {
+impl Default for RegFile {
+    fn default() -> RegFile {
         RegFile(vec![0; REGS])
     }
+}
 
+impl RegFile {
     pub fn clear(&mut self) {
         self.0.fill(0);
     }

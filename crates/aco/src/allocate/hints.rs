@@ -24,21 +24,23 @@ pub(super) struct Hints {
 }
 
 impl Hints {
-    pub fn of(program: &Program, variants: &Variants) -> Hints {
+    /// Makes them those of a program, and keeps their memory.
+    pub fn set(&mut self, program: &Program, variants: &Variants) {
         let count = program.temp_count();
-        let mut hints = Hints {
-            groups: (0..count as u32).collect(),
-            group_regs: vec![None; count],
-            parts: vec![None; count],
-            fixed: vec![None; count],
-        };
+        self.groups.clear();
+        self.groups.extend(0..count as u32);
+        for regs in [&mut self.group_regs, &mut self.fixed] {
+            regs.clear();
+            regs.resize(count, None);
+        }
+        self.parts.clear();
+        self.parts.resize(count, None);
         let mut bound = Bound::default();
         for data in program.blocks.values() {
             for &inst in &data.insts {
-                hints.instruction(program, variants, inst, &mut bound);
+                self.instruction(program, variants, inst, &mut bound);
             }
         }
-        hints
     }
 
     fn instruction(&mut self, program: &Program, variants: &Variants, inst: Inst, bound: &mut Bound) {

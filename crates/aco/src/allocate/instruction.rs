@@ -21,6 +21,7 @@ pub(super) struct PendingCopy {
 }
 
 /// The instruction that is worked on. Its memory is used again for the next one.
+#[derive(Debug)]
 pub(super) struct Work {
     pub inst: Inst,
     pub operands: Vec<Operand>,
@@ -37,8 +38,8 @@ pub(super) struct Work {
     pub reserved: Vec<RegSpan>,
 }
 
-impl Work {
-    pub fn new() -> Work {
+impl Default for Work {
+    fn default() -> Work {
         Work {
             inst: Inst::new(0),
             operands: Vec::new(),
@@ -51,7 +52,9 @@ impl Work {
             reserved: Vec::new(),
         }
     }
+}
 
+impl Work {
     fn clear(&mut self, inst: Inst) {
         self.inst = inst;
         self.operands.clear();
@@ -324,6 +327,9 @@ impl Allocator<'_> {
 
     /// Moves what is in some registers, and is alive when the instruction reads or writes.
     pub(super) fn clear(&mut self, work: &mut Work, span: RegSpan) -> Result<(), FinishError> {
+        if self.file.is_free(span) {
+            return Ok(());
+        }
         for name in self.file.held(span) {
             if !work.dying.contains(&name) {
                 self.move_away(work, name)?;

@@ -32,6 +32,19 @@ struct Bounds {
     vgprs: u16,
 }
 
+/// Memory of allocation, kept for the next program.
+#[derive(Debug, Default)]
+pub(crate) struct AllocationMemory {
+    regs: Vec<Option<PhysReg>>,
+    current: Vec<Temp>,
+    original: Vec<Temp>,
+    file: RegFile,
+    hints: Hints,
+    ends: Vec<Vec<(Temp, Temp)>>,
+    logical_ends: Vec<Vec<(Temp, Temp)>>,
+    work: Work,
+}
+
 struct Allocator<'a> {
     program: &'a mut Program,
     live: &'a Liveness,
@@ -55,16 +68,18 @@ struct Allocator<'a> {
     block: Block,
 }
 
-/// Gives every temporary a register, and returns how many are used.
+/// Gives every temporary a register, and returns how many are used. `before` is the same program, from which a second attempt starts.
 ///
 /// # Errors
 ///
 /// [`FinishError::Registers`] if there are not enough, [`FinishError::Invalid`] for a program that is not strict SSA.
-pub fn allocate(
+pub(crate) fn allocate(
     program: &mut Program,
+    before: &Program,
     live: &Liveness,
     variants: &Variants,
     limits: RegCounts,
+    memory: &mut AllocationMemory,
 ) -> Result<RegCounts, FinishError> {
     let linear = live.linear_vgprs;
     let most = limits.vgprs.min(256).saturating_sub(linear);
@@ -73,15 +88,35 @@ pub fn allocate(
     let tight = granted.saturating_sub(linear).min(most);
     let bounds = Bounds { sgprs: limits.sgprs.min(program.gpu.sgprs()), vgprs: tight };
     if tight == most {
-        return Allocator::new(program, live, variants, bounds).run();
+        return attempt(program, live, variants, bounds, memory);
     }
-    let before = program.clone();
-    let result = Allocator::new(program, live, variants, bounds).run();
+    let result = attempt(program, live, variants, bounds, memory);
     if !matches!(result, Err(FinishError::Registers { .. })) {
         return result;
     }
-    *program = before;
-    Allocator::new(program, live, variants, Bounds { vgprs: most, ..bounds }).run()
+    program.clone_from(before);
+    attempt(program, live, variants, Bounds { vgprs: most, ..bounds }, memory)
+}
+
+fn attempt(
+    program: &mut Program,
+    live: &Liveness,
+    variants: &Variants,
+    bounds: Bounds,
+    memory: &mut AllocationMemory,
+) -> Result<RegCounts, FinishError> {
+    let mut work = std::mem::take(&mut memory.work);
+    let mut allocator = Allocator::new(program, live, variants, bounds, std::mem::take(memory));
+    let result = allocator.run(&mut work);
+    let Allocator { regs, current, original, file, hints, ends, logical_ends, .. } = allocator;
+    *memory = AllocationMemory { regs, current, original, file, hints, ends, logical_ends, work };
+    result
+}
+
+/// As many empty lists, in the memory of those that there are.
+fn empty_lists<T>(lists: &mut Vec<Vec<T>>, count: usize) {
+    lists.iter_mut().for_each(Vec::clear);
+    lists.resize_with(count, Vec::new);
 }
 
 impl<'a> Allocator<'a> {
@@ -90,31 +125,49 @@ impl<'a> Allocator<'a> {
         live: &'a Liveness,
         variants: &'a Variants,
         bounds: Bounds,
+        memory: AllocationMemory,
     ) -> Allocator<'a> {
         let temps = program.temp_count();
         let blocks = program.blocks.len();
-        let names: Vec<Temp> = (0..temps).map(Temp::new).collect();
-        let hints = Hints::of(program, variants);
+        let AllocationMemory {
+            mut regs,
+            mut current,
+            mut original,
+            file,
+            mut hints,
+            mut ends,
+            mut logical_ends,
+            ..
+        } = memory;
+        regs.clear();
+        regs.resize(temps, None);
+        for names in [&mut current, &mut original] {
+            names.clear();
+            names.extend((0..temps).map(Temp::new));
+        }
+        hints.set(program, variants);
+        empty_lists(&mut ends, blocks);
+        empty_lists(&mut logical_ends, blocks);
         Allocator {
             program,
             live,
             variants,
             bounds,
-            regs: vec![None; temps],
-            current: names.clone(),
-            original: names,
-            file: RegFile::new(),
+            regs,
+            current,
+            original,
+            file,
             hints,
-            ends: vec![Vec::new(); blocks],
-            logical_ends: vec![Vec::new(); blocks],
+            ends,
+            logical_ends,
             next_linear: VECTOR + bounds.vgprs,
             used: RegCounts::default(),
             block: Block::new(0),
         }
     }
 
-    fn run(mut self) -> Result<RegCounts, FinishError> {
-        let (mut unions, mut work) = (Vec::new(), Work::new());
+    fn run(&mut self, work: &mut Work) -> Result<RegCounts, FinishError> {
+        let mut unions = Vec::new();
         for block in self.program.blocks.keys() {
             self.block = block;
             let insts = std::mem::take(&mut self.program.blocks[block].insts);
@@ -123,7 +176,7 @@ impl<'a> Allocator<'a> {
             let mut out = Vec::with_capacity(insts.len());
             self.enter(phis, &mut unions, &mut out)?;
             for &inst in rest {
-                self.instruction(inst, &mut work, &mut out)?;
+                self.instruction(inst, work, &mut out)?;
             }
             self.leave();
             self.program.blocks[block].insts = out;

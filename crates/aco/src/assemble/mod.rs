@@ -9,7 +9,7 @@ use crate::error::FinishError;
 use crate::ir::Block;
 use crate::machine::{MachineProgram, plain};
 use unwedge_base::entity::Entity;
-use unwedge_isa::amdgcn::model::{Class, Gfx};
+use unwedge_isa::amdgcn::model::{Class, Format, Gfx};
 use unwedge_isa::amdgcn::{Inst, Opcode, Operand, codec};
 
 /// The offset of a branch that gfx10 does not do.
@@ -50,6 +50,10 @@ pub fn assemble(program: &mut MachineProgram) -> Result<Assembly, FinishError> {
 
 /// The block that an instruction branches to.
 pub(crate) fn target(inst: &Inst) -> Option<usize> {
+    // Most instructions are of a format without labels.
+    if !matches!(inst.row().format, Format::Sopp | Format::Sopk) {
+        return None;
+    }
     inst.written().find_map(|(slot, operand)| match operand {
         Operand::Imm(block) if slot.class == Class::Label => usize::try_from(block).ok(),
         _ => None,

@@ -14,7 +14,7 @@ pub use bound::{Bound, variant_of};
 pub use class::{Bank, RegClass};
 pub use entities::{Block, Construct, Inst, Temp};
 pub use inst::{FloatFreedom, InstData, Memory, NewInst, Op, Payload, Pseudo};
-pub use operand::{Definition, Operand, Source};
+pub use operand::{Definition, Operand, OperandList, Source};
 pub use program::{
     Neighbours,
     BlockData, ConstructData, ConstructKind, Jump, Program, Progress, RegCounts, Role, ScratchArgs,

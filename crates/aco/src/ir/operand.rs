@@ -3,15 +3,17 @@
 use super::class::RegClass;
 use super::entities::Temp;
 use super::reg::PhysReg;
+use unwedge_base::inline::InlineList;
 
 /// What an operand is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Source {
     /// A temporary.
     Temp(Temp),
     /// A constant: its bits, as many as its class has.
     Const(u64),
     /// Any bits.
+    #[default]
     Undef,
     /// The value of a register that is not a temporary, as `exec`.
     Fixed,
@@ -33,6 +35,15 @@ pub struct Operand {
     /// It must not share a register with a definition, though it dies here: it is still read when that is written.
     pub late_kill: bool,
 }
+
+impl Default for Operand {
+    fn default() -> Operand {
+        Operand::undef(RegClass::S1)
+    }
+}
+
+/// Operands of one instruction. Few have more.
+pub type OperandList = InlineList<Operand, 4>;
 
 impl Operand {
     const fn new(source: Source, class: RegClass, reg: Option<PhysReg>) -> Operand {

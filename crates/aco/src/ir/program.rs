@@ -86,7 +86,7 @@ pub enum Role {
 }
 
 /// A block.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct BlockData {
     /// Instructions in order.
     pub insts: Vec<Inst>,
@@ -112,6 +112,55 @@ pub struct BlockData {
     pub divergent_depth: u16,
     /// How many uniform `if`s are around it.
     pub uniform_depth: u16,
+}
+
+impl Clone for BlockData {
+    fn clone(&self) -> BlockData {
+        let mut new = BlockData::default();
+        new.clone_from(self);
+        new
+    }
+
+    fn clone_from(&mut self, other: &BlockData) {
+        let BlockData {
+            insts,
+            logical_preds,
+            logical_succs,
+            linear_preds,
+            linear_succs,
+            role,
+            construct,
+            jump,
+            top_level,
+            loop_depth,
+            divergent_depth,
+            uniform_depth,
+        } = other;
+        self.insts.clone_from(insts);
+        self.logical_preds.clone_from(logical_preds);
+        self.logical_succs.clone_from(logical_succs);
+        self.linear_preds.clone_from(linear_preds);
+        self.linear_succs.clone_from(linear_succs);
+        (self.role, self.construct, self.jump, self.top_level) = (*role, *construct, *jump, *top_level);
+        (self.loop_depth, self.divergent_depth) = (*loop_depth, *divergent_depth);
+        self.uniform_depth = *uniform_depth;
+    }
+}
+
+impl BlockData {
+    /// An empty block in the memory of this one.
+    fn emptied(mut self) -> BlockData {
+        let lists = [
+            &mut self.logical_preds,
+            &mut self.logical_succs,
+            &mut self.linear_preds,
+            &mut self.linear_succs,
+        ];
+        lists.into_iter().for_each(Vec::clear);
+        self.insts.clear();
+        let BlockData { insts, logical_preds, logical_succs, linear_preds, linear_succs, .. } = self;
+        BlockData { insts, logical_preds, logical_succs, linear_preds, linear_succs, ..BlockData::default() }
+    }
 }
 
 /// How many registers a program may use, or needs.
@@ -142,7 +191,7 @@ pub struct Neighbours {
 }
 
 /// A program.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Program {
     /// What it is for: GPU and size of the wave.
     pub gpu: Gpu,
@@ -175,6 +224,48 @@ pub struct Program {
     insts: PrimaryMap<Inst, InstData>,
     operands: Vec<Operand>,
     definitions: Vec<Definition>,
+    /// Memory of blocks of an earlier program.
+    spare: Vec<BlockData>,
+}
+
+impl Clone for Program {
+    fn clone(&self) -> Program {
+        let mut new = Program::new(self.gpu);
+        new.clone_from(self);
+        new
+    }
+
+    fn clone_from(&mut self, other: &Program) {
+        let Program {
+            gpu,
+            progress,
+            blocks,
+            constructs,
+            scratch_bytes,
+            scratch,
+            lds_bytes,
+            argument_bounds,
+            whole_waves,
+            parts_share,
+            combinations,
+            temps,
+            insts,
+            operands,
+            definitions,
+            spare: _,
+        } = other;
+        (self.gpu, self.progress, self.scratch) = (*gpu, *progress, *scratch);
+        (self.scratch_bytes, self.lds_bytes) = (*scratch_bytes, *lds_bytes);
+        (self.whole_waves, self.parts_share) = (*whole_waves, *parts_share);
+        self.combinations = *combinations;
+        self.blocks.clone_from(blocks);
+        self.constructs.clone_from(constructs);
+        self.argument_bounds.clone_from(argument_bounds);
+        self.temps.clone_from(temps);
+        self.insts.clone_from(insts);
+        self.operands.clone_from(operands);
+        self.definitions.clone_from(definitions);
+    }
 }
 
 impl Program {
@@ -198,6 +289,33 @@ impl Program {
             insts: PrimaryMap::default(),
             operands: Vec::new(),
             definitions: Vec::new(),
+            spare: Vec::new(),
+        }
+    }
+
+    /// An empty program in the memory of this one.
+    pub(crate) fn emptied(mut self, gpu: Gpu) -> Program {
+        self.spare.extend(self.blocks.values_mut().map(std::mem::take));
+        self.blocks.clear();
+        self.constructs.clear();
+        self.argument_bounds.clear();
+        self.temps.clear();
+        self.insts.clear();
+        self.operands.clear();
+        self.definitions.clear();
+        let Program {
+            blocks, constructs, argument_bounds, temps, insts, operands, definitions, spare, ..
+        } = self;
+        Program {
+            blocks,
+            constructs,
+            argument_bounds,
+            temps,
+            insts,
+            operands,
+            definitions,
+            spare,
+            ..Program::new(gpu)
         }
     }
 
@@ -365,7 +483,8 @@ impl Program {
 
     /// Adds a block at the end.
     pub fn add_block(&mut self) -> Block {
-        self.blocks.push(BlockData::default())
+        let data = self.spare.pop().map_or_else(BlockData::default, BlockData::emptied);
+        self.blocks.push(data)
     }
 
     /// Connects two blocks in the linear flow.

@@ -4,7 +4,7 @@ use std::fmt;
 use unwedge_isa::amdgcn::Reg;
 
 /// A byte of a register; of a value it is the first. Registers are numbered as [`Reg`] does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct PhysReg(u16);
 
 impl PhysReg {

@@ -2,8 +2,7 @@
 //!
 //! Never: which of several forms is best; the assembler decides that.
 
-use std::cell::Cell;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use unwedge_isa::amdgcn::model::{Form, OperandSlot};
 use unwedge_isa::amdgcn::tables::{self, Variant};
 use unwedge_isa::amdgcn::{Gpu, Opcode};
@@ -15,12 +14,15 @@ const NONE: u16 = u16::MAX;
 /// By form: the number of a variant, or [`NONE`].
 type FormNumbers = [u16; FORMS];
 
-/// The variants of a GPU, by opcode and form. Those of an opcode are looked up when they are asked for, as a program has few of all opcodes.
+/// The variants of a GPU, by opcode and form.
 #[derive(Debug, Clone)]
 pub struct Variants {
     gpu: Gpu,
-    numbers: Vec<Cell<Option<FormNumbers>>>,
+    numbers: Arc<[FormNumbers]>,
 }
+
+/// The variants of the GPUs that were asked for.
+static KNOWN: Mutex<Vec<Variants>> = Mutex::new(Vec::new());
 
 /// By opcode: the number of its first variant, and one past the last of all. Variants are in the order of their rows.
 static FIRST_VARIANTS: LazyLock<Vec<u16>> = LazyLock::new(|| {
@@ -46,29 +48,33 @@ pub fn variants_of(opcode: Opcode) -> impl Iterator<Item = (u16, &'static Varian
     range.zip(own.unwrap_or_default())
 }
 
-impl Variants {
-    /// Those of a GPU.
-    pub fn of(gpu: &Gpu) -> Variants {
-        Variants { gpu: *gpu, numbers: vec![Cell::new(None); tables::rows().len()] }
+/// By opcode and form: the first variant that a GPU has.
+fn form_numbers(gpu: &Gpu) -> Arc<[FormNumbers]> {
+    let mut numbers = vec![[NONE; FORMS]; tables::rows().len()];
+    for (number, variant) in (0..).zip(tables::variants()) {
+        let own =
+            numbers.get_mut(usize::from(variant.row)).and_then(|own| own.get_mut(variant.form as usize));
+        if let Some(place) = own
+            && *place == NONE
+            && variant.second.is_none()
+            && tables::has(variant, gpu)
+        {
+            *place = number;
+        }
     }
+    numbers.into()
+}
 
-    fn numbers(&self, opcode: Opcode) -> FormNumbers {
-        let Some(cell) = self.numbers.get(opcode as usize) else { return [NONE; FORMS] };
-        if let Some(known) = cell.get() {
-            return known;
+impl Variants {
+    /// Those of a GPU, which are looked up once in a process.
+    pub fn of(gpu: &Gpu) -> Variants {
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(own) = known.iter().find(|variants| variants.gpu == *gpu) {
+            return own.clone();
         }
-        let mut numbers = [NONE; FORMS];
-        for (number, variant) in variants_of(opcode) {
-            if let Some(place) = numbers.get_mut(variant.form as usize)
-                && *place == NONE
-                && variant.second.is_none()
-                && tables::has(variant, &self.gpu)
-            {
-                *place = number;
-            }
-        }
-        cell.set(Some(numbers));
-        numbers
+        let own = Variants { gpu: *gpu, numbers: form_numbers(gpu) };
+        known.push(own.clone());
+        own
     }
 
     /// The GPU.
@@ -78,7 +84,7 @@ impl Variants {
 
     /// The number of the variant of an opcode in a form, if the GPU has it.
     pub fn number(&self, opcode: Opcode, form: Form) -> Option<u16> {
-        let number = *self.numbers(opcode).get(form as usize)?;
+        let number = *self.numbers.get(opcode as usize)?.get(form as usize)?;
         (number != NONE).then_some(number)
     }
 
@@ -89,7 +95,7 @@ impl Variants {
 
     /// Whether the GPU has an opcode in any form.
     pub fn has(&self, opcode: Opcode) -> bool {
-        Form::ALL.iter().any(|form| self.number(opcode, *form).is_some())
+        self.numbers.get(opcode as usize).is_some_and(|numbers| *numbers != [NONE; FORMS])
     }
 
     /// The variant that says the most: native, with three operands' encoding, or the short one.

@@ -9,7 +9,8 @@ use super::rules::{CLAMPS, Part, Rule, rules_of};
 use super::uses::Uses;
 use crate::ir::shape::{self, Variants};
 use crate::ir::{
-    Block, Definition, Inst, NewInst, Op, Operand, PhysReg, Program, Pseudo, RegClass, Source, Temp,
+    Block, Definition, Inst, NewInst, Op, Operand, OperandList, PhysReg, Program, Pseudo, RegClass, Source,
+    Temp,
 };
 use unwedge_base::entity::Entity;
 use unwedge_isa::amdgcn::model::{Form, Format, Mod, Role};
@@ -170,11 +171,8 @@ impl Combiner<'_> {
         let data = &mut self.program[inst];
         (data.op, data.form, data.mods) = (Op::Hw(opcode), Form::Native, Mods::default());
         let writes = self.variants.widest(opcode).map_or(1, |variant| shape::definitions(variant).count());
-        let mut definitions = vec![definition];
-        if writes > 1 {
-            definitions.push(Definition::reg(PhysReg::SCC, RegClass::S1));
-        }
-        self.program.set_definitions(inst, &definitions);
+        let both = [definition, Definition::reg(PhysReg::SCC, RegClass::S1)];
+        self.program.set_definitions(inst, &both[..writes.clamp(1, 2)]);
     }
 
     /// Makes an instruction a copy.
@@ -192,16 +190,15 @@ impl Combiner<'_> {
         opcode: Opcode,
         operands: &[Operand],
         long: bool,
-    ) -> Option<Vec<Operand>> {
+    ) -> Option<OperandList> {
         if self.fits(opcode, operands, long) {
-            return Some(operands.to_vec());
+            return Some(operands.into());
         }
         let variant = self.variants.widest(opcode)?;
-        let slots: Vec<_> = shape::operands(variant).collect();
-        let mut new = operands.to_vec();
+        let mut new = OperandList::from(operands);
         let mut copied = Vec::new();
         for at in (0..operands.len()).rev() {
-            let Some(slot) = slots.get(at) else { continue };
+            let Some(slot) = shape::operands(variant).nth(at) else { continue };
             if fits::literal(self.variants, slot, &operands[at]).is_none() {
                 continue;
             }
@@ -302,7 +299,7 @@ impl Combiner<'_> {
                 continue;
             }
             let Some(source) = self.copied(operand) else { continue };
-            let mut operands = self.program.operands(inst).to_vec();
+            let mut operands = OperandList::from(self.program.operands(inst));
             operands[at] = source;
             let same = source.class == operand.class && source.as_temp().is_some();
             let fits = match self.program.op(inst) {

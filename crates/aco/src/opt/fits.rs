@@ -6,6 +6,7 @@
 use crate::ir::shape::{self, Variants};
 use crate::ir::{Operand, Source};
 use crate::machine;
+use unwedge_base::inline::InlineList;
 use unwedge_isa::amdgcn::Opcode;
 use unwedge_isa::amdgcn::model::{Class, Form, Format, Gfx, OperandSlot, Role, Type};
 
@@ -64,7 +65,7 @@ fn vector(variants: &Variants, opcode: Opcode, operands: &[Operand], long: bool)
         && operands.iter().skip(1).all(|operand| operand.class.is_vgpr() && operand.as_const().is_none());
     let slow = matches!(opcode, Opcode::v_lshlrev_b64 | Opcode::v_lshrrev_b64 | Opcode::v_ashrrev_i64);
     let limit = if gfx10 && !slow { 2 } else { 1 };
-    let mut scalars: Vec<Source> = Vec::new();
+    let mut scalars = InlineList::<Source, 4>::new();
     let mut found = None;
     for (at, (slot, operand)) in shape::operands(variant).zip(operands).enumerate() {
         let constant = operand.as_const().is_some();

@@ -6,25 +6,60 @@
 use super::dead::{depends_on_block, is_pure};
 use super::loops::Loops;
 use crate::dominators::Dominators;
-use crate::ir::{Block, Inst, Op, Program, Pseudo, Source, Temp};
+use crate::ir::{Block, Inst, Op, Payload, PhysReg, Program, Pseudo, RegClass, Source, Temp};
 use std::hash::{Hash, Hasher};
-use unwedge_base::entity::SecondaryMap;
+use unwedge_base::entity::{Entity, SecondaryMap};
 use unwedge_base::mix::MixHasher;
+use unwedge_isa::amdgcn::Mods;
 use unwedge_isa::amdgcn::model::Format;
 
 /// What makes two instructions the same, without operands and definitions.
-fn head(program: &Program, inst: Inst) -> impl Hash + Eq + use<> {
+fn head(program: &Program, inst: Inst) -> impl Eq + use<> {
     let data = &program[inst];
     (data.op, data.form, data.mods, data.payload, data.exact, data.freedom)
 }
 
-fn operands(program: &Program, inst: Inst) -> impl Iterator<Item: Hash + Eq> {
+fn operands(program: &Program, inst: Inst) -> impl Iterator<Item: Eq> {
     program.operands(inst).iter().map(|operand| (operand.source, operand.class, operand.reg))
 }
 
-fn definitions(program: &Program, inst: Inst) -> impl Iterator<Item: Hash + Eq> {
+fn definitions(program: &Program, inst: Inst) -> impl Iterator<Item: Eq> {
     let all = program.definitions(inst).iter();
     all.map(|definition| (definition.class, definition.reg, definition.temp.is_some()))
+}
+
+/// Hashes what [`head`], [`operands`] and [`definitions`] compare, in few words.
+fn mix(program: &Program, inst: Inst, hasher: &mut MixHasher) {
+    let data = &program[inst];
+    let op = match data.op {
+        Op::Hw(opcode) => opcode as u64,
+        Op::Pseudo(pseudo) => 1 << 32 | pseudo as u64,
+    };
+    hasher.write_u64(op | (data.form as u64) << 40 | u64::from(data.exact) << 48);
+    if data.mods != Mods::default() {
+        data.mods.hash(hasher);
+    }
+    if data.payload != Payload::None {
+        data.payload.hash(hasher);
+    }
+    let place = |class: RegClass, reg: Option<PhysReg>| {
+        u64::from(class.bytes())
+            | (class.bank() as u64) << 8
+            | (reg.map_or(0, |reg| reg.index() as u64 + 1)) << 16
+    };
+    for operand in program.operands(inst) {
+        let (kind, value) = match operand.source {
+            Source::Temp(temp) => (0, temp.index() as u64),
+            Source::Const(bits) => (1, bits),
+            Source::Undef => (2, 0),
+            Source::Fixed => (3, 0),
+        };
+        hasher.write_u64(place(operand.class, operand.reg) | kind << 40);
+        hasher.write_u64(value);
+    }
+    for definition in program.definitions(inst) {
+        hasher.write_u64(place(definition.class, definition.reg));
+    }
 }
 
 /// Whether an instruction is the same as others of its block only.
@@ -47,9 +82,7 @@ impl KnownInst {
     fn of(program: &Program, inst: Inst, block: Block) -> KnownInst {
         let local = is_local(program, inst);
         let mut hasher = MixHasher::default();
-        head(program, inst).hash(&mut hasher);
-        operands(program, inst).for_each(|operand| operand.hash(&mut hasher));
-        definitions(program, inst).for_each(|definition| definition.hash(&mut hasher));
+        mix(program, inst, &mut hasher);
         if local {
             block.hash(&mut hasher);
         }
@@ -101,7 +134,7 @@ pub(super) fn number(program: &mut Program) {
     let loops = Loops::of(program);
     let mut same: SecondaryMap<Temp, Option<Temp>> = SecondaryMap::default();
     let mut known = KnownInsts::of(program);
-    for block in dominators.order().to_vec() {
+    for &block in dominators.order() {
         let insts = std::mem::take(&mut program.blocks[block].insts);
         let mut kept = Vec::with_capacity(insts.len());
         for inst in insts {
@@ -135,9 +168,10 @@ pub(super) fn number(program: &mut Program) {
         program.blocks[block].insts = kept;
     }
     // Phis at loop headers, and blocks that only the wave comes to.
-    let all: Vec<Inst> = program.blocks.values().flat_map(|data| data.insts.iter().copied()).collect();
-    for inst in all {
-        rename(program, inst, &same);
+    for block in program.blocks.keys() {
+        for at in 0..program.blocks[block].insts.len() {
+            rename(program, program.blocks[block].insts[at], &same);
+        }
     }
 }
 

@@ -224,6 +224,9 @@ impl Combiner<'_> {
         let Some(variant) = self.variants.variant(opcode, Form::Sdwa).filter(|_| format && computes) else {
             return false;
         };
+        if self.program.operands(inst).iter().all(|operand| self.part_of(*operand).is_none()) {
+            return false;
+        }
         let slots: Vec<_> = shape::operands(variant).collect();
         let operands = self.program.operands(inst).to_vec();
         let plain = slots.len() == operands.len()

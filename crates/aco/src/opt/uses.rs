@@ -31,8 +31,10 @@ impl Uses {
 
     /// Notes what an instruction of a block defines.
     pub fn define(&mut self, program: &Program, block: Block, inst: Inst) {
-        self.definitions.resize(program.temp_count(), None);
-        self.counts.resize(program.temp_count(), 0);
+        if self.counts.len() < program.temp_count() {
+            self.definitions.resize(program.temp_count(), None);
+            self.counts.resize(program.temp_count(), 0);
+        }
         for temp in program.definitions(inst).iter().filter_map(|definition| definition.temp) {
             self.definitions[temp.index()] = Some((inst, block));
         }

@@ -93,6 +93,7 @@ struct PartState<'a> {
     facts: &'a [Facts],
     /// By place in the part: cycles from the start of an instruction to the end of what needs its results.
     heights: &'a [u32],
+    reads: &'a PartReads,
     /// Places of the instructions that have not come yet.
     order: &'a VecDeque<usize>,
     now: u32,
@@ -101,19 +102,45 @@ struct PartState<'a> {
     most: [i64; 2],
 }
 
+/// When a temporary is there whose instruction has not come yet.
+const PENDING: u32 = u32::MAX;
+
+/// Temporaries that instructions of a part read.
+#[derive(Debug, Default)]
+struct PartReads {
+    temps: Vec<Temp>,
+    /// By instruction: its first one, and at the end one past the last of all.
+    starts: Vec<usize>,
+}
+
+impl PartReads {
+    fn set(&mut self, program: &Program, part: &[Inst]) {
+        self.temps.clear();
+        self.starts.clear();
+        self.starts.push(0);
+        for &inst in part {
+            self.temps.extend(program.operands(inst).iter().filter_map(|operand| operand.as_temp()));
+            self.starts.push(self.temps.len());
+        }
+    }
+
+    fn of(&self, at: usize) -> &[Temp] {
+        &self.temps[self.starts[at]..self.starts[at + 1]]
+    }
+}
+
 /// Memory of the phase, for all parts of a program.
 pub(super) struct LatencyOrder<'a> {
     variants: &'a Variants,
-    /// By temporary: how many reads of it are left in the part, whether others read it, and when it is there.
+    /// By temporary: how many reads of it are left in the part, whether others read it, and when it is there, or [`PENDING`].
     left: Vec<u32>,
     outside: Vec<bool>,
     ready: Vec<u32>,
-    /// By temporary: the instruction of the part that defines it has not come yet.
-    pending: Vec<bool>,
     /// By temporary: the greatest height of what reads it in the part.
     heights: Vec<u32>,
     /// How often a temporary is read in the program.
     reads: Vec<u32>,
+    part_reads: PartReads,
 }
 
 impl<'a> LatencyOrder<'a> {
@@ -132,9 +159,9 @@ impl<'a> LatencyOrder<'a> {
             left: vec![0; count],
             outside: vec![false; count],
             ready: vec![0; count],
-            pending: vec![false; count],
             heights: vec![0; count],
             reads,
+            part_reads: PartReads::default(),
         }
     }
 
@@ -144,7 +171,9 @@ impl<'a> LatencyOrder<'a> {
             return;
         }
         let facts: Vec<Facts> = part.iter().map(|inst| self.facts(program, *inst)).collect();
-        let most = self.begin(program, part);
+        let mut reads = std::mem::take(&mut self.part_reads);
+        reads.set(program, part);
+        let most = self.begin(program, part, &reads);
         let heights = self.heights(program, part, &facts);
         let mut order: VecDeque<usize> = (0..part.len()).collect();
         let mut made = Vec::with_capacity(part.len());
@@ -152,16 +181,15 @@ impl<'a> LatencyOrder<'a> {
         let mut now = 0;
         while !order.is_empty() {
             let state =
-                PartState { program, part, facts: &facts, heights: &heights, order: &order, now, live, most };
+                PartState { program, part, facts: &facts, heights: &heights, reads: &reads, order: &order, now, live, most };
             let chosen = self.choose(&state);
             let Some(at) = order.remove(chosen) else { break };
             let inst = part[at];
-            now = now.max(self.available(program, inst));
+            now = now.max(self.available(reads.of(at)));
             self.account(program, inst, &mut live);
             for definition in program.definitions(inst) {
                 if let Some(temp) = definition.temp {
                     self.ready[temp.index()] = now + facts[at].latency;
-                    self.pending[temp.index()] = false;
                 }
             }
             now += facts[at].issue;
@@ -171,6 +199,7 @@ impl<'a> LatencyOrder<'a> {
         for temp in part.iter().flat_map(|inst| program.definitions(*inst)).filter_map(|d| d.temp) {
             self.ready[temp.index()] = 0;
         }
+        self.part_reads = reads;
     }
 
     /// The heights of a part.
@@ -233,43 +262,32 @@ impl<'a> LatencyOrder<'a> {
     }
 
     /// Counts reads, and returns the most registers that may be alive at once.
-    fn begin(&mut self, program: &Program, part: &[Inst]) -> [i64; 2] {
+    fn begin(&mut self, program: &Program, part: &[Inst], reads: &PartReads) -> [i64; 2] {
+        for temp in &reads.temps {
+            self.left[temp.index()] = 0;
+        }
         for &inst in part {
-            for temp in program.operands(inst).iter().filter_map(|operand| operand.as_temp()) {
-                self.left[temp.index()] = 0;
-            }
             for temp in program.definitions(inst).iter().filter_map(|definition| definition.temp) {
                 self.left[temp.index()] = 0;
-                self.pending[temp.index()] = true;
+                self.ready[temp.index()] = PENDING;
             }
         }
-        for &inst in part {
-            for temp in program.operands(inst).iter().filter_map(|operand| operand.as_temp()) {
-                self.left[temp.index()] += 1;
-            }
+        for temp in &reads.temps {
+            self.left[temp.index()] += 1;
         }
         // Reads of other blocks, and phis, are not among those of the part.
-        for &inst in part {
-            let operands = program.operands(inst).iter().filter_map(|operand| operand.as_temp());
-            for temp in
-                operands.chain(program.definitions(inst).iter().filter_map(|definition| definition.temp))
-            {
-                self.outside[temp.index()] = self.reads[temp.index()] > self.left[temp.index()];
-            }
+        let defined = part.iter().flat_map(|inst| program.definitions(*inst)).filter_map(|own| own.temp);
+        for temp in reads.temps.iter().copied().chain(defined) {
+            self.outside[temp.index()] = self.reads[temp.index()] > self.left[temp.index()];
         }
-        let saved: Vec<(Temp, u32)> = part
-            .iter()
-            .flat_map(|inst| program.operands(*inst))
-            .filter_map(|operand| operand.as_temp())
-            .map(|temp| (temp, self.left[temp.index()]))
-            .collect();
         let (mut live, mut peak) = ([0i64; 2], [0i64; 2]);
         for &inst in part {
             self.account(program, inst, &mut live);
             peak = [peak[0].max(live[0]), peak[1].max(live[1])];
         }
-        for (temp, left) in saved {
-            self.left[temp.index()] = left;
+        // All reads were counted down to none.
+        for temp in &reads.temps {
+            self.left[temp.index()] += 1;
         }
         std::array::from_fn(|bank| {
             peak[bank].max((peak[bank] + i64::from(SLACK[bank])).min(MOST[bank].into()))
@@ -294,9 +312,9 @@ impl<'a> LatencyOrder<'a> {
         }
     }
 
-    fn available(&self, program: &Program, inst: Inst) -> u32 {
-        let operands = program.operands(inst).iter().filter_map(|operand| operand.as_temp());
-        operands.map(|temp| self.ready[temp.index()]).max().unwrap_or_default()
+    /// When all of these are there.
+    fn available(&self, temps: &[Temp]) -> u32 {
+        temps.iter().fold(0, |latest, temp| latest.max(self.ready[temp.index()]))
     }
 
     /// How the registers that are alive change with an instruction.
@@ -323,7 +341,7 @@ impl<'a> LatencyOrder<'a> {
 
     /// The place in the order of the next instruction.
     fn choose(&self, state: &PartState<'_>) -> usize {
-        let PartState { program, part, facts, heights, order, now, live, most } = *state;
+        let PartState { program, part, facts, heights, reads, order, now, live, most } = *state;
         let late_results = program.gpu.generation() >= Gfx::Gfx10;
         let ready_window = if late_results { READY_WINDOW } else { 1 };
         let mut passed = Facts::default();
@@ -334,15 +352,15 @@ impl<'a> LatencyOrder<'a> {
             }
             let own = facts[at];
             let inst = part[at];
-            let operands = || program.operands(inst).iter().filter_map(|operand| operand.as_temp());
+            let available = self.available(reads.of(at));
             let kept = own.fixed && place > 0
                 || own.scc && passed.scc
                 || own.mask && passed.mask && !late_results
                 || own.fixed_reg.keeps_order(passed.fixed_reg)
                 || own.memory && passed.memory
-                || operands().any(|temp| self.pending[temp.index()]);
+                || available == PENDING;
             if !kept {
-                let wait = self.available(program, inst).saturating_sub(now);
+                let wait = available.saturating_sub(now);
                 let fits = || {
                     let change = self.change(program, inst);
                     (0..2).all(|bank| change[bank] <= 0 || live[bank] + change[bank] <= most[bank])

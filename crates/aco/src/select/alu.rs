@@ -1,7 +1,7 @@
 //! Elementwise operations on integers and booleans.
 
 use super::{Selected, Selector};
-use crate::ir::{Operand, RegClass};
+use crate::ir::{Operand, OperandList, RegClass};
 use unwedge_isa::amdgcn::Opcode;
 use unwedge_isa::amdgcn::model::Gfx;
 use unwedge_shader::ir::{Base, Inst, Op, Payload, Space, Traits, Value, ValueDef};
@@ -109,7 +109,7 @@ impl Selector<'_> {
         let result = func.result(inst);
         let args = func.args(inst);
         if !self.banks.is_vector(result) {
-            let bits: Vec<Operand> = args.iter().map(|arg| self.bit_of(*arg)).collect();
+            let bits: OperandList = args.iter().map(|arg| self.bit_of(*arg)).collect();
             return Ok(match op {
                 Op::IAnd => self.salu(O::s_and_b32, RegClass::S1, &bits),
                 Op::IOr => self.salu(O::s_or_b32, RegClass::S1, &bits),
@@ -119,7 +119,7 @@ impl Selector<'_> {
                 _ => return Err(self.unsupported(inst, None)),
             });
         }
-        let masks: Vec<Operand> = args.iter().map(|arg| self.mask_of(*arg)).collect();
+        let masks: OperandList = args.iter().map(|arg| self.mask_of(*arg)).collect();
         let opcode = match op {
             Op::IAnd => self.sized(O::s_and_b32, O::s_and_b64),
             Op::IOr => self.sized(O::s_or_b32, O::s_or_b64),
@@ -151,10 +151,10 @@ impl Selector<'_> {
         let op = self.func.op(inst);
         let s1 = RegClass::S1;
         if let Some(direct) = direct(op) {
-            let operands: Vec<Operand> = self.func.args(inst).iter().map(|arg| self.scalar(*arg)).collect();
+            let operands: OperandList = self.func.args(inst).iter().map(|arg| self.scalar(*arg)).collect();
             return Ok(self.salu(direct.scalar, s1, &operands));
         }
-        let args: Vec<Operand> = self.func.args(inst).iter().map(|arg| self.scalar(*arg)).collect();
+        let args: OperandList = self.func.args(inst).iter().map(|arg| self.scalar(*arg)).collect();
         let zero = Operand::c32(0);
         Ok(match (op, &args[..]) {
             (Op::IAdd, _) => self.salu(O::s_add_u32, s1, &args),
@@ -217,7 +217,7 @@ impl Selector<'_> {
         use Opcode as O;
         let op = self.func.op(inst);
         let v1 = RegClass::V1;
-        let args: Vec<Operand> = self.func.args(inst).iter().map(|arg| self.scalar(*arg)).collect();
+        let args: OperandList = self.func.args(inst).iter().map(|arg| self.scalar(*arg)).collect();
         if let Some(direct) = direct(op) {
             let mut operands = args;
             if direct.reversed {

@@ -3,8 +3,9 @@
 
 use super::Selector;
 use crate::ir::shape::{self, Variants};
-use crate::ir::{Definition, NewInst, Operand, PhysReg, Pseudo, RegClass, Source};
+use crate::ir::{Definition, NewInst, Operand, OperandList, PhysReg, Pseudo, RegClass, Source};
 use crate::machine;
+use unwedge_base::inline::InlineList;
 use unwedge_isa::amdgcn::model::{Form, Format, Gfx, Type};
 use unwedge_isa::amdgcn::{Mods, Opcode};
 use unwedge_shader::ir::Value;
@@ -30,6 +31,11 @@ fn op_shape(variants: &Variants, opcode: Opcode) -> OpShape {
         && mask.is_none()
         && definitions == 1;
     OpShape { definitions, mask, short }
+}
+
+/// Types of what an opcode reads, in the order of operands.
+fn operand_types(variants: &Variants, opcode: Opcode) -> impl Iterator<Item = Type> + use<> {
+    variants.widest(opcode).into_iter().flat_map(shape::operands).map(|slot| slot.ty)
 }
 
 impl Selector<'_> {
@@ -223,17 +229,15 @@ impl Selector<'_> {
     }
 
     /// Operands for a scalar instruction: no vector registers, and at most one literal.
-    fn scalar_operands(&mut self, opcode: Opcode, operands: &[Operand]) -> Vec<Operand> {
-        let types: Vec<Type> = match self.variants.widest(opcode) {
-            Some(variant) => shape::operands(variant).map(|slot| slot.ty).collect(),
-            None => Vec::new(),
-        };
+    fn scalar_operands(&mut self, opcode: Opcode, operands: &[Operand]) -> OperandList {
+        let mut types = operand_types(&self.variants, opcode);
         let mut literal = None;
-        let mut new = Vec::with_capacity(operands.len());
-        for (number, operand) in operands.iter().enumerate() {
+        let mut new = OperandList::new();
+        for operand in operands {
+            let ty = types.next().unwrap_or(Type::B32);
             let mut operand = self.in_scalar(*operand);
             if let Some(bits) = operand.as_const()
-                && !self.is_inline(bits, types.get(number).copied().unwrap_or(Type::B32))
+                && !self.is_inline(bits, ty)
             {
                 let wide = operand.class.bytes() > 4;
                 if wide || literal.is_some_and(|other| other != bits) {
@@ -295,31 +299,24 @@ impl Selector<'_> {
     }
 
     /// Operands for the vector ALU: as many scalar values and literals as it may read.
-    fn vector_operands(&mut self, opcode: Opcode, operands: &[Operand], plain: bool) -> Vec<Operand> {
+    fn vector_operands(&mut self, opcode: Opcode, operands: &[Operand], plain: bool) -> OperandList {
         let OpShape { mask, short, .. } = op_shape(&self.variants, opcode);
-        let types: Vec<Type> = match self.variants.widest(opcode) {
-            Some(variant) => shape::operands(variant).map(|slot| slot.ty).collect(),
-            None => Vec::new(),
-        };
+        let mut types = operand_types(&self.variants, opcode);
         let slow = matches!(opcode, Opcode::v_lshlrev_b64 | Opcode::v_lshrrev_b64 | Opcode::v_ashrrev_i64);
         let gfx10 = self.gfx >= Gfx::Gfx10;
         let limit = if gfx10 && !slow { 2 } else { 1 };
-        let mut new = operands.to_vec();
-        let mut scalars: Vec<Source> =
+        let mut new = OperandList::from(operands);
+        let mut scalars: InlineList<Source, 4> =
             mask.and_then(|at| new.get(at)).map(|operand| operand.source).into_iter().collect();
         let mut literal = None;
         // Before gfx10 a literal is the first operand, and everything else is in vector registers.
-        let literal_is = |selector: &Self, at: usize, operand: &Operand| {
-            operand
-                .as_const()
-                .filter(|bits| !selector.is_inline(*bits, types.get(at).copied().unwrap_or(Type::B32)))
-        };
         for (at, slot) in new.iter_mut().enumerate() {
+            let ty = types.next().unwrap_or(Type::B32);
             if Some(at) == mask {
                 continue;
             }
             let operand = *slot;
-            let fits = if let Some(bits) = literal_is(self, at, &operand) {
+            let fits = if let Some(bits) = operand.as_const().filter(|bits| !self.is_inline(*bits, ty)) {
                 let first = if gfx10 { true } else { short && plain && at == 0 };
                 let same = literal == Some(bits);
                 let fits = operand.class.bytes() <= 4

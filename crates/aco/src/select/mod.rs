@@ -41,12 +41,17 @@ use unwedge_shader::ir::{
     Base, Function, Inst, Loc, MemoryKinds, Op, Payload, Scope, Shader, Stage, Traits, Value,
 };
 
-/// Selects instructions for a shader.
+/// Selects instructions for a shader. `program` is empty.
 ///
 /// # Errors
 ///
 /// What is not compiled.
-pub(crate) fn select(parts: &[&Shader], args: &Args, options: &Options) -> Result<Program, CompileError> {
+pub(crate) fn select(
+    mut program: Program,
+    parts: &[&Shader],
+    args: &Args,
+    options: &Options,
+) -> Result<Program, CompileError> {
     for shader in parts {
         if shader.functions().len() != 1 {
             return Err(CompileError::Functions(shader.functions().len()));
@@ -58,7 +63,6 @@ pub(crate) fn select(parts: &[&Shader], args: &Args, options: &Options) -> Resul
     let shape = Shape::of(func, &divergence);
     let gfx = options.gpu.generation();
     let banks = Banks::of(func, &divergence, &shape, gfx);
-    let mut program = Program::new(options.gpu);
     program.contract = options.contract;
     program.lds_bytes = shader.info.shared_size;
     program.scratch_bytes = shader.info.scratch_size;

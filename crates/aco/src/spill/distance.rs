@@ -2,8 +2,8 @@
 
 use super::Flow;
 use crate::ir::{Block, Program, Temp};
-use std::collections::HashMap;
 use unwedge_base::entity::Entity;
+use unwedge_base::mix::MixMap;
 
 /// What the exit of a loop adds to the distance.
 pub(super) const LOOP_EXIT: u32 = 1 << 16;
@@ -46,8 +46,8 @@ impl Loops {
 #[derive(Debug)]
 pub(super) struct Distances {
     /// By block: what is alive at its start, and results of its phis.
-    entries: Vec<HashMap<Temp, u32>>,
-    exits: Vec<HashMap<Temp, u32>>,
+    entries: Vec<MixMap<Temp, u32>>,
+    exits: Vec<MixMap<Temp, u32>>,
 }
 
 impl Distances {
@@ -56,7 +56,7 @@ impl Distances {
         let firsts: Vec<BlockUses> =
             program.blocks.keys().map(|block| BlockUses::of(program, block, flow)).collect();
         let mut distances =
-            Distances { entries: vec![HashMap::new(); count], exits: vec![HashMap::new(); count] };
+            Distances { entries: vec![MixMap::default(); count], exits: vec![MixMap::default(); count] };
         let mut changed = true;
         while changed {
             changed = false;
@@ -71,8 +71,8 @@ impl Distances {
         distances
     }
 
-    fn exit(&self, program: &Program, flow: Flow, loops: &Loops, block: Block) -> HashMap<Temp, u32> {
-        let mut exit: HashMap<Temp, u32> = HashMap::new();
+    fn exit(&self, program: &Program, flow: Flow, loops: &Loops, block: Block) -> MixMap<Temp, u32> {
+        let mut exit: MixMap<Temp, u32> = MixMap::default();
         let mut add = |temp, distance: u32| {
             let place = exit.entry(temp).or_insert(NEVER);
             *place = distance.min(*place);
@@ -119,7 +119,7 @@ impl Distances {
 /// Where temporaries of a bank are read in a block.
 #[derive(Debug, Default)]
 pub(super) struct BlockUses {
-    places: HashMap<Temp, Vec<u32>>,
+    places: MixMap<Temp, Vec<u32>>,
     /// What the block defines, but for its phis.
     defined: Vec<Temp>,
     length: usize,
@@ -147,7 +147,7 @@ impl BlockUses {
         uses
     }
 
-    fn entry(&self, exit: &HashMap<Temp, u32>) -> HashMap<Temp, u32> {
+    fn entry(&self, exit: &MixMap<Temp, u32>) -> MixMap<Temp, u32> {
         let length = self.length as u32;
         let through = exit.iter().map(|(temp, distance)| (*temp, distance.saturating_add(length)));
         let own = self.places.iter().filter_map(|(temp, places)| Some((*temp, *places.first()?)));

@@ -44,13 +44,7 @@ impl Spiller<'_> {
             wanted.push(value);
         }
         let mut reloads: Vec<Temp> = Vec::new();
-        let in_memory: Vec<(Temp, Inst)> = self
-            .memory_phis
-            .iter()
-            .filter(|(_, (of, _))| *of == block)
-            .map(|(value, (_, inst))| (*value, *inst))
-            .collect();
-        for (value, inst) in in_memory {
+        for &(value, inst) in &self.memory_phis_of[block.index()] {
             let Some(&operand) = self.program.operands(inst).get(number) else { continue };
             if operand.is_undef() {
                 continue;

@@ -60,11 +60,13 @@ impl Spiller<'_> {
             if candidate.phi {
                 let phi = phis.iter().find(|phi| phi.result == candidate.value);
                 if let Some(phi) = phi {
-                    self.memory_phis.insert(phi.result, (block, phi.inst));
+                    self.memory_phis.insert(phi.result);
+                    self.memory_phis_of[block.index()].push((phi.result, phi.inst));
                 }
             }
             self.spilled.insert(candidate.value);
         }
+        self.memory_phis_of[block.index()].sort_unstable();
         let mut names: Names = phis
             .iter()
             .filter(|phi| chosen.contains(&phi.result))

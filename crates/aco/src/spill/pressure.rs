@@ -3,7 +3,7 @@
 use super::Flow;
 use crate::ir::{Program, RegClass};
 use crate::live::Liveness;
-use std::collections::HashSet;
+use unwedge_base::mix::MixSet;
 
 /// By block.
 pub(super) fn by_block(program: &Program, live: &Liveness, flow: Flow) -> Vec<u32> {
@@ -11,7 +11,7 @@ pub(super) fn by_block(program: &Program, live: &Liveness, flow: Flow) -> Vec<u3
     let mut most = Vec::with_capacity(program.blocks.len());
     for (block, data) in program.blocks.iter() {
         let outs = live.live_out(block).filter(|temp| flow.has(program.class(*temp)));
-        let mut alive: HashSet<_> = outs.collect();
+        let mut alive: MixSet<_> = outs.collect();
         let mut now: u32 = alive.iter().map(|temp| size(program.class(*temp))).sum();
         let mut own = now;
         for &inst in data.insts.iter().rev() {

@@ -2,8 +2,8 @@
 
 use super::walk::{NameUnion, Spiller};
 use crate::ir::{Block, Definition, Inst, NewInst, Operand, Pseudo, Source, Temp};
-use std::collections::{HashMap, HashSet};
 use unwedge_base::entity::Entity;
+use unwedge_base::mix::{MixMap, MixSet};
 
 impl Spiller<'_> {
     pub fn repair(&mut self) {
@@ -69,8 +69,7 @@ impl Spiller<'_> {
 
     /// Stores what is in memory, after its definition.
     fn stores(&mut self) {
-        let stored: HashSet<Temp> =
-            self.stored().filter(|temp| !self.memory_phis.contains_key(temp)).collect();
+        let stored: MixSet<Temp> = self.stored().filter(|temp| !self.memory_phis.contains(temp)).collect();
         for block in self.program.blocks.keys() {
             let insts = std::mem::take(&mut self.program.blocks[block].insts);
             let start = match self.flow.scalar {
@@ -103,9 +102,9 @@ impl Spiller<'_> {
 
     /// Inserts the phis whose names are read, and removes reloads whose names are not.
     fn sweep(&mut self, unions: Vec<(&NameUnion, Vec<Operand>)>) {
-        let by_name: HashMap<Temp, usize> =
+        let by_name: MixMap<Temp, usize> =
             unions.iter().enumerate().map(|(at, (union, _))| (union.name, at)).collect();
-        let mut used: HashSet<Temp> = HashSet::new();
+        let mut used: MixSet<Temp> = MixSet::default();
         let mut open: Vec<Temp> = Vec::new();
         for &inst in self.program.blocks.values().flat_map(|data| &data.insts) {
             open.extend(self.program.operands(inst).iter().filter_map(Operand::as_temp));
@@ -117,7 +116,7 @@ impl Spiller<'_> {
                 open.extend(unions[*at].1.iter().filter_map(Operand::as_temp));
             }
         }
-        let reloads: HashSet<Inst> = self.accesses.iter().map(|access| access.inst).collect();
+        let reloads: MixSet<Inst> = self.accesses.iter().map(|access| access.inst).collect();
         let dead = |spiller: &Self, inst: Inst| {
             let definitions = spiller.program.definitions(inst);
             reloads.contains(&inst)
@@ -139,13 +138,13 @@ impl Spiller<'_> {
     }
 }
 
-fn rename(operand: &mut Operand, names: &HashMap<Temp, Temp>) {
+fn rename(operand: &mut Operand, names: &MixMap<Temp, Temp>) {
     if let Some(temp) = operand.as_temp() {
         operand.source = Source::Temp(resolve(names, temp));
     }
 }
 
-fn resolve(names: &HashMap<Temp, Temp>, mut temp: Temp) -> Temp {
+fn resolve(names: &MixMap<Temp, Temp>, mut temp: Temp) -> Temp {
     while let Some(next) = names.get(&temp) {
         temp = *next;
     }
@@ -153,8 +152,8 @@ fn resolve(names: &HashMap<Temp, Temp>, mut temp: Temp) -> Temp {
 }
 
 /// Unions of one name, with that name.
-fn trivial(unions: &[NameUnion], operands: &[Vec<Operand>]) -> HashMap<Temp, Temp> {
-    let mut names: HashMap<Temp, Temp> = HashMap::new();
+fn trivial(unions: &[NameUnion], operands: &[Vec<Operand>]) -> MixMap<Temp, Temp> {
+    let mut names: MixMap<Temp, Temp> = MixMap::default();
     let mut changed = true;
     while changed {
         changed = false;

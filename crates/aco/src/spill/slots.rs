@@ -3,11 +3,13 @@
 use super::SpillSpace;
 use super::walk::Spiller;
 use crate::ir::{Block, Inst, Operand, Program, Pseudo, Temp};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use crate::live::BitSet;
+use std::collections::BTreeSet;
 use unwedge_base::entity::Entity;
+use unwedge_base::mix::{MixMap, MixSet};
 
 /// The first slot of each value.
-type Slots = HashMap<Temp, u32>;
+type Slots = MixMap<Temp, u32>;
 
 /// A copy from one slot to another on an edge.
 #[derive(Debug, Clone, Copy)]
@@ -21,12 +23,14 @@ pub(super) struct SlotCopy {
 impl Spiller<'_> {
     /// Gives slots to all values in memory, and completes their accesses.
     pub fn give_slots(&mut self, space: &mut dyn SpillSpace) {
-        let accesses: HashMap<Inst, Temp> =
+        let accesses: MixMap<Inst, Temp> =
             self.accesses.iter().map(|access| (access.inst, access.value)).collect();
-        let conflicts = self.conflicts(&accesses);
-        let (slots, end) = self.place(&conflicts, space.start(), space.page(self.program));
+        let values: BTreeSet<Temp> = accesses.values().copied().collect();
+        let values: Vec<Temp> = values.into_iter().collect();
+        let conflicts = self.conflicts(&values, &accesses);
+        let (slots, end) = self.place(&values, &conflicts, space.start(), space.page(self.program));
         let same = |copy: &&SlotCopy| slots.get(&copy.from) == slots.get(&copy.to);
-        let needless: HashSet<Inst> =
+        let needless: MixSet<Inst> =
             self.moves.iter().filter(same).flat_map(|copy| [copy.reload, copy.store]).collect();
         for data in self.program.blocks.values_mut() {
             data.insts.retain(|inst| !needless.contains(inst));
@@ -41,29 +45,33 @@ impl Spiller<'_> {
         space.close(self.program, end);
     }
 
-    /// By value: those whose slots are needed at a time when its slot is written.
-    fn conflicts(&self, accesses: &HashMap<Inst, Temp>) -> HashMap<Temp, BTreeSet<Temp>> {
+    /// By value: those whose slots are needed at a time when its slot is written. Values are numbered in their order.
+    fn conflicts(&self, values: &[Temp], accesses: &MixMap<Inst, Temp>) -> Vec<BitSet> {
         let count = self.program.blocks.len();
-        let mut starts: Vec<BTreeSet<Temp>> = vec![BTreeSet::new(); count];
-        let mut conflicts: HashMap<Temp, BTreeSet<Temp>> = HashMap::new();
+        let number = |value: Temp| values.binary_search(&value).ok();
+        let numbers: MixMap<Inst, usize> =
+            accesses.iter().filter_map(|(inst, value)| Some((*inst, number(*value)?))).collect();
+        let mut starts: Vec<BitSet> = vec![BitSet::of(values.len()); count];
         let mut changed = true;
         while changed {
             changed = false;
-            for block in self.program.blocks.keys().collect::<Vec<_>>().into_iter().rev() {
-                let alive = self.follow(block, &starts, accesses, &mut |_, _| {});
+            for block in self.program.blocks.keys().rev() {
+                let alive = self.follow(block, &starts, &numbers, values.len(), &mut |_, _| {});
                 if alive != starts[block.index()] {
                     starts[block.index()] = alive;
                     changed = true;
                 }
             }
         }
+        let mut conflicts: Vec<BitSet> = vec![BitSet::of(values.len()); values.len()];
         for block in self.program.blocks.keys() {
-            self.follow(block, &starts, accesses, &mut |written, alive| {
-                for other in alive.iter().copied().filter(|other| *other != written) {
-                    conflicts.entry(written).or_default().insert(other);
-                    conflicts.entry(other).or_default().insert(written);
-                }
+            self.follow(block, &starts, &numbers, values.len(), &mut |written, alive| {
+                conflicts[written].unite(alive);
             });
+        }
+        for written in 0..values.len() {
+            let others: Vec<usize> = conflicts[written].iter().collect();
+            others.into_iter().for_each(|other| conflicts[other].insert(written));
         }
         conflicts
     }
@@ -72,19 +80,20 @@ impl Spiller<'_> {
     fn follow(
         &self,
         block: Block,
-        starts: &[BTreeSet<Temp>],
-        accesses: &HashMap<Inst, Temp>,
-        write: &mut dyn FnMut(Temp, &BTreeSet<Temp>),
-    ) -> BTreeSet<Temp> {
-        let mut alive = BTreeSet::new();
+        starts: &[BitSet],
+        numbers: &MixMap<Inst, usize>,
+        count: usize,
+        write: &mut dyn FnMut(usize, &BitSet),
+    ) -> BitSet {
+        let mut alive = BitSet::of(count);
         for succ in self.flow.succs(self.program, block) {
-            alive.extend(starts[succ.index()].iter().copied());
+            alive.unite(&starts[succ.index()]);
         }
         for &inst in self.program.blocks[block].insts.iter().rev() {
-            let Some(&value) = accesses.get(&inst) else { continue };
+            let Some(&value) = numbers.get(&inst) else { continue };
             if is_store(self.program, inst) {
                 write(value, &alive);
-                alive.remove(&value);
+                alive.remove(value);
             } else {
                 alive.insert(value);
             }
@@ -93,27 +102,28 @@ impl Spiller<'_> {
     }
 
     /// The slots, and one past the last.
-    fn place(&self, conflicts: &HashMap<Temp, BTreeSet<Temp>>, start: u32, page: u32) -> (Slots, u32) {
-        let mut slots = Slots::new();
+    fn place(&self, values: &[Temp], conflicts: &[BitSet], start: u32, page: u32) -> (Slots, u32) {
+        let mut slots = Slots::default();
+        let mut friends: MixMap<Temp, Vec<Temp>> = MixMap::default();
+        for copy in &self.moves {
+            friends.entry(copy.to).or_default().push(copy.from);
+            friends.entry(copy.from).or_default().push(copy.to);
+        }
         let mut end = start;
-        let values: BTreeSet<Temp> = self.accesses.iter().map(|access| access.value).collect();
-        for value in values {
+        for (&value, others) in values.iter().zip(conflicts) {
             let size = self.size(value);
-            let others = conflicts.get(&value);
+            let mut taken = BitSet::of((end + page + size) as usize + 1);
+            for other in others.iter().map(|number| values[number]).filter(|other| *other != value) {
+                if let Some(&first) = slots.get(&other) {
+                    (first..first + self.size(other)).for_each(|slot| taken.insert(slot as usize));
+                }
+            }
             let free = |slot: u32| {
                 let inside = slot / page == (slot + size - 1) / page;
-                let taken = others.into_iter().flatten().any(|other| {
-                    let own = slots.get(other).map(|first| (*first, self.size(*other)));
-                    own.is_some_and(|(first, count)| first < slot + size && slot < first + count)
-                });
-                inside && !taken
+                inside && (slot..slot + size).all(|slot| !taken.has(slot as usize))
             };
-            let friends = self.moves.iter().filter_map(|copy| match value {
-                value if value == copy.to => slots.get(&copy.from),
-                value if value == copy.from => slots.get(&copy.to),
-                _ => None,
-            });
-            let friend = friends.copied().find(|slot| free(*slot));
+            let friend = friends.get(&value).into_iter().flatten().filter_map(|friend| slots.get(friend));
+            let friend = friend.copied().find(|slot| free(*slot));
             let Some(slot) = friend.or_else(|| (start..=end + page).find(|slot| free(*slot))) else {
                 continue;
             };

@@ -7,8 +7,9 @@ use super::{Flow, SpillSpace, is_constant, pressure};
 use crate::ir::shape::Variants;
 use crate::ir::{Block, Bound, Definition, Inst, NewInst, Operand, Program, Pseudo, RegClass, Source, Temp};
 use crate::live::Liveness;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use unwedge_base::entity::Entity;
+use unwedge_base::mix::MixMap;
 
 /// Values that are in registers, with their names there.
 pub(super) type Names = BTreeMap<Temp, Temp>;
@@ -38,11 +39,13 @@ pub(super) struct Spiller<'a> {
     pub distances: Distances,
     pub pressures: Vec<u32>,
     /// Instructions that make constants.
-    pub constants: HashMap<Temp, Inst>,
+    pub constants: MixMap<Temp, Inst>,
     /// Values that are reloaded somewhere.
     pub spilled: BTreeSet<Temp>,
     /// Phis whose results are in memory from the start.
-    pub memory_phis: BTreeMap<Temp, (Block, Inst)>,
+    pub memory_phis: BTreeSet<Temp>,
+    /// The same by block, in order.
+    pub memory_phis_of: Vec<Vec<(Temp, Inst)>>,
     pub entries: Vec<Names>,
     pub exits: Vec<Names>,
     pub unions: Vec<NameUnion>,
@@ -77,7 +80,8 @@ pub(super) fn run(
         pressures,
         constants,
         spilled: BTreeSet::new(),
-        memory_phis: BTreeMap::new(),
+        memory_phis: BTreeSet::new(),
+        memory_phis_of: vec![Vec::new(); count],
         entries: vec![Names::new(); count],
         exits: vec![Names::new(); count],
         unions: Vec::new(),
@@ -98,8 +102,8 @@ pub(super) fn run(
     stored.iter().map(|temp| u16::from(spiller.program.class(*temp).dwords())).sum()
 }
 
-fn constants(program: &Program, flow: Flow) -> HashMap<Temp, Inst> {
-    let mut constants = HashMap::new();
+fn constants(program: &Program, flow: Flow) -> MixMap<Temp, Inst> {
+    let mut constants = MixMap::default();
     for &inst in program.blocks.values().flat_map(|data| &data.insts) {
         if is_constant(program, inst)
             && let [Definition { temp: Some(temp), class, .. }] = program.definitions(inst)
@@ -126,10 +130,10 @@ impl Spiller<'_> {
 
     /// Values that have a slot.
     pub fn stored(&self) -> impl Iterator<Item = Temp> {
-        let phis = self.memory_phis.keys().copied();
+        let phis = self.memory_phis.iter().copied();
         let others = self.spilled.iter().copied();
         phis.chain(
-            others.filter(|temp| !self.constants.contains_key(temp) && !self.memory_phis.contains_key(temp)),
+            others.filter(|temp| !self.constants.contains_key(temp) && !self.memory_phis.contains(temp)),
         )
     }
 
@@ -142,8 +146,7 @@ impl Spiller<'_> {
             if self.program.op(inst).is_phi() {
                 let definition = self.program.definitions(inst)[0];
                 let gone = definition.temp.is_some_and(|temp| {
-                    self.flow.has(definition.class)
-                        && (definition.kill || self.memory_phis.contains_key(&temp))
+                    self.flow.has(definition.class) && (definition.kill || self.memory_phis.contains(&temp))
                 });
                 if !gone {
                     out.push(inst);

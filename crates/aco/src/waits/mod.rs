@@ -61,12 +61,12 @@ fn follow(insts: &[MachineInst], gpu: &Gpu, pending: &mut PendingSet, all: bool,
             continue;
         }
         let mut numbers = if all { [Some(0); Counter::COUNT] } else { pending.needs(&inst.inst, gpu) };
-        for (number, asked) in numbers.iter_mut().zip(&mut asked) {
-            let asked = asked.take();
-            *number = [*number, asked].into_iter().flatten().min();
-        }
-        for (counter, number) in Counter::ALL.iter().zip(&mut numbers) {
-            *number = number.filter(|number| pending.wait(*counter, *number));
+        for ((counter, number), asked) in Counter::ALL.iter().zip(&mut numbers).zip(&mut asked) {
+            let least = match (*number, asked.take()) {
+                (Some(own), Some(asked)) => Some(own.min(asked)),
+                (own, asked) => own.or(asked),
+            };
+            *number = least.filter(|number| pending.wait(*counter, *number));
         }
         write(&numbers, gpu, out);
         out.push(*inst);

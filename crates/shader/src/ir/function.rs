@@ -404,7 +404,17 @@ impl Function {
     }
 
     /// The instruction that [`Function::walk`] visits after one.
+    #[inline]
     pub fn after(&self, inst: Inst) -> Option<Inst> {
+        let data = &self.insts[inst];
+        match (&data.payload, data.next.get()) {
+            (Payload::Body(_) | Payload::Arms(..), _) | (_, None) => self.after_region(inst),
+            (_, next) => next,
+        }
+    }
+
+    /// The same where a region may start or end.
+    fn after_region(&self, inst: Inst) -> Option<Inst> {
         let [first, second] = self.regions_of(inst);
         if let Some(inside) = first.and_then(|r| self.first(r)).or_else(|| second.and_then(|r| self.first(r)))
         {
@@ -534,9 +544,24 @@ impl Function {
     pub fn region_depths(&self) -> SecondaryMap<Region, u32> {
         let mut depths = SecondaryMap::default();
         depths.reset(self.region_count());
-        for inst in self.walk() {
-            for region in self.regions_of(inst).into_iter().flatten() {
-                depths[region] = depths[self.region(inst)] + 1;
+        let around = |region: Region| match self.owner(region) {
+            RegionOwner::Inst(owner) if self.is_linked(owner) => Some(self.region(owner)),
+            _ => None,
+        };
+        let mut open = Vec::new();
+        for region in self.regions.keys() {
+            // Up to a region whose depth is known, or that is not in another one; then back.
+            let mut at = region;
+            while depths[at] == 0
+                && let Some(outer) = around(at)
+            {
+                open.push(at);
+                at = outer;
+            }
+            let mut depth = depths[at];
+            while let Some(inner) = open.pop() {
+                depth += 1;
+                depths[inner] = depth;
             }
         }
         depths
@@ -572,6 +597,16 @@ impl Function {
         match self.payload(self.def_inst(value)?) {
             Payload::Const(bits) => Some(bits),
             _ => None,
+        }
+    }
+
+    /// Whether a value is a constant scalar or a vector of constants.
+    pub fn is_constant(&self, value: Value) -> bool {
+        let Some(inst) = self.def_inst(value) else { return false };
+        match self.op(inst) {
+            Op::Const => true,
+            Op::Vec => self.args(inst).iter().all(|&arg| self.const_bits(arg).is_some()),
+            _ => false,
         }
     }
 

@@ -57,7 +57,7 @@ fn function(func: &mut Function, info: &ShaderInfo, values: &mut SecondaryMap<Va
 
 fn constant_second(func: &mut Function, inst: Inst, info: &ShaderInfo) -> bool {
     let swaps = commutes(func.op(inst), info)
-        && matches!(*func.args(inst), [a, b, ..] if func.const_lanes(a).is_some() && func.const_lanes(b).is_none());
+        && matches!(*func.args(inst), [a, b, ..] if func.is_constant(a) && !func.is_constant(b));
     if swaps {
         func.args_mut(inst).swap(0, 1);
     }
@@ -74,7 +74,20 @@ enum Rewritten {
 }
 
 fn rewrite(func: &mut Function, inst: Inst, info: &ShaderInfo) -> Rewritten {
-    for rule in rules_of(func.op(inst)) {
+    let rules = rules_of(func.op(inst));
+    if rules.is_empty() {
+        return Rewritten::No;
+    }
+    let mut ops = [None; OPERANDS];
+    let args = func.args(inst);
+    for (op, &arg) in ops.iter_mut().zip(args) {
+        *op = func.def_inst(arg).map(|def| func.op(def));
+    }
+    let ops = ops.get(..args.len());
+    for rule in rules {
+        if ops.is_some_and(|ops| !rule.needs.may_match(ops)) {
+            continue;
+        }
         let mut matcher = Matcher { func, info, letters: [None; LETTERS], exact: func.exact(inst) };
         if !matcher.operands(func.op(inst), func.args(inst), &rule.find) {
             continue;

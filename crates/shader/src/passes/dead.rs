@@ -32,6 +32,7 @@ fn function(func: &mut Function, loaded: &SecondaryMap<Var, bool>) -> bool {
         live: SecondaryMap::default(),
         used: SecondaryMap::default(),
         work: Vec::new(),
+        open: Vec::new(),
     };
     marker.live.reset(func.inst_count());
     marker.used.reset(func.value_count());
@@ -62,6 +63,8 @@ struct Marker<'a> {
     live: SecondaryMap<Inst, bool>,
     used: SecondaryMap<Value, bool>,
     work: Vec<Inst>,
+    /// Memory of [`Marker::uses`].
+    open: Vec<Value>,
 }
 
 impl Marker<'_> {
@@ -102,7 +105,8 @@ impl Marker<'_> {
     /// Marks a value, and what may give it, without recursion.
     fn uses(&mut self, value: Value) {
         let (func, jumps) = (self.func, self.jumps);
-        let mut stack = vec![value];
+        let mut stack = std::mem::take(&mut self.open);
+        stack.push(value);
         while let Some(value) = stack.pop() {
             if self.used[value] {
                 continue;
@@ -124,6 +128,7 @@ impl Marker<'_> {
                 ValueDef::Removed => {}
             }
         }
+        self.open = stack;
     }
 }
 
@@ -150,15 +155,15 @@ fn sweep(
         }
     }
     for &inst in &structured {
-        let results: Vec<bool> = func.results(inst).iter().map(|&value| used[value]).collect();
-        if results.contains(&false) {
+        if func.results(inst).iter().any(|&value| !used[value]) {
+            let results: Vec<bool> = func.results(inst).iter().map(|&value| used[value]).collect();
             changed = true;
             jumps.breaks(inst).for_each(|jump| func.retain_args(jump, |at| results[at as usize]));
             func.retain_results(inst, |at| results[at as usize]);
         }
         let (Op::Loop, Payload::Body(body)) = (func.op(inst), func.payload(inst)) else { continue };
-        let params: Vec<bool> = func.params(body).iter().map(|&value| used[value]).collect();
-        if params.contains(&false) {
+        if func.params(body).iter().any(|&value| !used[value]) {
+            let params: Vec<bool> = func.params(body).iter().map(|&value| used[value]).collect();
             changed = true;
             jumps.continues(inst).for_each(|jump| func.retain_args(jump, |at| params[at as usize]));
             func.retain_args(inst, |at| params[at as usize]);

@@ -41,6 +41,9 @@ pub(super) fn fold(func: &mut Function, inst: Inst, info: &ShaderInfo) -> bool {
     if !foldable || func.args(inst).len() > 4 {
         return false;
     }
+    if !func.args(inst).iter().all(|&arg| func.is_constant(arg)) {
+        return false;
+    }
     let Some(none) = Lanes::new(&[]) else { return false };
     let mut args = [none; 4];
     for (lanes, &arg) in args.iter_mut().zip(func.args(inst)) {

@@ -13,12 +13,15 @@ pub(super) fn run(shader: &mut Shader) -> bool {
 
 fn function(func: &mut Function) -> bool {
     let mut loops: Vec<(Inst, Region)> = Vec::new();
-    let depths = func.region_depths();
     for inst in func.walk() {
         if let (Op::Loop, Payload::Body(body)) = (func.op(inst), func.payload(inst)) {
             loops.push((inst, body));
         }
     }
+    if loops.is_empty() {
+        return false;
+    }
+    let depths = func.region_depths();
     let mut changed = false;
     // Inner ones first, so that what leaves them may leave the loops around them.
     for &(inst, body) in loops.iter().rev() {

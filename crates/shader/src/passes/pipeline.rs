@@ -2,7 +2,7 @@
 //!
 //! What each pass does is in [`PASSES`].
 
-use super::{PASSES, Pass, dead, pass};
+use super::{PASSES, Pass, pass};
 use crate::ir::Shader;
 use std::convert::Infallible;
 use std::str::FromStr;
@@ -107,7 +107,8 @@ impl Pipeline {
     }
 }
 
-/// Runs the standard pipeline: its passes in order, repeated while one of them changes something, up to a fixed number of rounds. The
+/// Runs the standard pipeline: its passes in order, repeated while one of them changes something, up to a fixed number of rounds. A pass that
+/// left the shader as it was does not run again before another one has changed it. The
 /// result is whether the shader changed.
 pub fn standard(shader: &mut Shader) -> bool {
     match rounds(shader, &mut |_, _, _| Ok::<(), Infallible>(())) {
@@ -120,22 +121,31 @@ fn rounds<E>(
     shader: &mut Shader,
     ran: &mut impl FnMut(Pass, bool, &Shader) -> Result<(), E>,
 ) -> Result<bool, E> {
-    let mut any = false;
+    // How many changes there were so far, and by pass the number at which it last left the shader as it was. It would do so again.
+    let mut changes = 0u32;
+    let mut unchanged_at = [None; PASSES.len()];
     for _ in 0..ROUNDS {
-        let mut round = false;
-        for pass in PASSES.iter().filter(|pass| pass.standard) {
+        let before = changes;
+        for (pass, unchanged_at) in PASSES.iter().zip(&mut unchanged_at).filter(|(pass, _)| pass.standard) {
+            if *unchanged_at == Some(changes) {
+                continue;
+            }
             let changed = (pass.run)(shader);
-            round |= changed;
+            changes += u32::from(changed);
+            *unchanged_at = (!changed).then_some(changes);
             ran(*pass, changed, shader)?;
         }
-        if !round {
+        if changes == before {
             break;
         }
-        any = true;
     }
-    let changed = dead::run(shader);
-    if let Some(dead) = pass("dead") {
+    let dead = PASSES.iter().position(|pass| pass.name == "dead");
+    if let Some((dead, at)) = dead.and_then(|at| PASSES.get(at).zip(unchanged_at.get(at)))
+        && *at != Some(changes)
+    {
+        let changed = (dead.run)(shader);
+        changes += u32::from(changed);
         ran(*dead, changed, shader)?;
     }
-    Ok(changed | any)
+    Ok(changes > 0)
 }

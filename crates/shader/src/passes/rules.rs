@@ -289,6 +289,38 @@ pub(super) struct Parsed {
     pub find: Vec<Pattern>,
     pub replace: Pattern,
     pub class: RuleClass,
+    /// What some operand must be made by.
+    pub needs: OperandNeeds,
+}
+
+/// What a pattern asks of the instructions that make its operands, as far as their operations say it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OperandNeeds {
+    /// One is a constant.
+    constant: bool,
+    /// One has this operation.
+    op: Option<Op>,
+}
+
+impl OperandNeeds {
+    fn of(operands: &[Pattern]) -> OperandNeeds {
+        let constant = operands.iter().any(|operand| match operand {
+            Pattern::Letter(letter) => letter.constant,
+            Pattern::Literal(_) => true,
+            Pattern::Op(..) => false,
+        });
+        let op = operands.iter().find_map(|operand| match operand {
+            Pattern::Op(op, _) => Some(*op),
+            _ => None,
+        });
+        OperandNeeds { constant, op }
+    }
+
+    /// Whether operands that these operations make may match.
+    pub fn may_match(self, ops: &[Option<Op>]) -> bool {
+        let constant = || ops.iter().any(|op| matches!(op, Some(Op::Const | Op::Vec)));
+        (!self.constant || constant()) && (self.op.is_none() || ops.contains(&self.op))
+    }
 }
 
 /// The rules that start with an operation, in their order.
@@ -301,7 +333,8 @@ pub(super) fn rules_of(op: Op) -> &'static [Parsed] {
                 (Pattern::parse(rule.find), Pattern::parse(rule.replace))
                 && let Some(list) = parsed.get_mut(op as usize)
             {
-                list.push(Parsed { find, replace, class: rule.class });
+                let needs = OperandNeeds::of(&find);
+                list.push(Parsed { find, replace, class: rule.class, needs });
             }
         }
         parsed

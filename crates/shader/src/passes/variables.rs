@@ -25,6 +25,9 @@ enum Users {
 
 /// Runs the pass.
 pub(super) fn run(shader: &mut Shader) -> bool {
+    if shader.vars.values().all(|var| var.storage.is_interface()) {
+        return false;
+    }
     let sizes = leaf_counts(shader);
     let mut users = SecondaryMap::<Var, Users>::default();
     users.reset(shader.vars.len());
@@ -45,7 +48,10 @@ pub(super) fn run(shader: &mut Shader) -> bool {
         }
     }
     let mut changed = false;
-    for number in 0..shader.functions().len() {
+    let with_leaves: Vec<bool> = (0..shader.functions().len())
+        .map(|number| shader.vars.keys().any(|var| users[var] == Users::One(number)))
+        .collect();
+    for number in with_leaves.iter().enumerate().filter(|(_, any)| **any).map(|(number, _)| number) {
         let leaves = Leaves::of(shader, &sizes, &users, number);
         if leaves.list.is_empty() {
             continue;
