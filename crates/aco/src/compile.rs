@@ -9,7 +9,7 @@ use crate::ir::shape::Variants;
 use crate::opt;
 use crate::passes::Passes;
 use crate::valid::PhaseChecks;
-use crate::{exec, helpers, lower, mask_phis, schedule, select};
+use crate::{exec, helpers, linear_ssa, lower, mask_phis, schedule, select};
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_shader::ir::{FloatMode, Modes, Op, Round, Shader, ShaderInfo, Stage, SystemValue, Type};
 
@@ -317,6 +317,7 @@ fn front_lowered(
     {
         helpers::insert(&mut program, helpers::needs_quads(shader, options.gpu.generation()));
     }
+    linear_ssa::remove_redundant_phis(&mut program);
     watch(FRONT_PHASES[4], &program);
     Ok(Masked { program, args, float_mode })
 }
