@@ -11,6 +11,7 @@ mod registers;
 use crate::compile::CompileError;
 use crate::ir::PhysReg;
 pub use graphics::{Interface, PixelInput};
+pub(crate) use registers::names_registers;
 use unwedge_base::entity::SecondaryMap;
 use unwedge_isa::amdgcn::{Gfx, Gpu, Reg};
 use unwedge_shader::ir::{

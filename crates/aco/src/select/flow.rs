@@ -81,7 +81,8 @@ impl<'a> Selector<'a> {
         self.program.constructs[frame.construct].merge = Some(block);
         self.program.blocks[block].top_level = !frame.divergent;
         self.enter(block, !frame.merge.logical.is_empty());
-        if matches!(self.interface.hardware, Some(HardwareStage::Gs | HardwareStage::EsGs)) {
+        let geometry = matches!(self.interface.hardware, Some(HardwareStage::Gs | HardwareStage::EsGs));
+        if geometry && !self.interface.explicit {
             self.end_geometry_wave();
         }
         self.logical_end();
