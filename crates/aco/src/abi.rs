@@ -13,6 +13,7 @@ use crate::ir::PhysReg;
 pub(crate) use geometry::{chosen_together, vertex_reads};
 pub(crate) use graphics::Reads;
 pub use graphics::{ColourOutput, Interface, PixelInput, PixelProlog};
+pub(crate) use registers::names_registers;
 use unwedge_base::entity::SecondaryMap;
 use unwedge_isa::amdgcn::{Gfx, Gpu, Reg};
 use unwedge_shader::ir::{

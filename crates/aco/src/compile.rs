@@ -10,7 +10,7 @@ use crate::opt;
 use crate::passes::Passes;
 use crate::stages::PipelineMode;
 use crate::valid::PhaseChecks;
-use crate::{culling, exec, helpers, lower, mask_phis, schedule, select};
+use crate::{culling, exec, helpers, linear_ssa, lower, mask_phis, schedule, select};
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_shader::ir::{FloatMode, Modes, Op, Round, Shader, ShaderInfo, Stage, SystemValue, Type};
 
@@ -411,6 +411,7 @@ pub(crate) fn front_lowered(
     {
         helpers::insert(&mut program, helpers::needs_quads(shader, options.gpu.generation()));
     }
+    linear_ssa::remove_redundant_phis(&mut program);
     watch(FRONT_PHASES[4], &program);
     Ok(Masked { program, args, float_mode })
 }

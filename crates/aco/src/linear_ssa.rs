@@ -4,7 +4,7 @@
 //! Braun et al., "Simple and Efficient Construction of Static Single Assignment Form": a variable is looked up in the block, then in its predecessors,
 //! with a phi where a block has several.
 
-use crate::ir::{Block, Definition, NewInst, Operand, Program, Pseudo, RegClass, Temp};
+use crate::ir::{Block, Definition, Inst, NewInst, Operand, Program, Pseudo, RegClass, Source, Temp};
 use unwedge_base::entity::Entity;
 use unwedge_base::mix::MixMap;
 
@@ -111,4 +111,71 @@ impl LinearVar {
         }
         value
     }
+}
+
+/// Removes linear phis that get one value from every path: it is the value everywhere, so they need no register and no copies. Variables that a loop
+/// does not change leave such phis at each of the joins in it. Phis of constants stay, because not every instruction reads a constant.
+pub(crate) fn remove_redundant_phis(program: &mut Program) {
+    let mut phis: MixMap<Temp, Vec<Operand>> = MixMap::default();
+    let mut readers: MixMap<Temp, Vec<Temp>> = MixMap::default();
+    let mut open = Vec::new();
+    for &inst in program.blocks.values().flat_map(|data| &data.insts) {
+        let Some(result) = phi_result(program, inst) else { continue };
+        for temp in program.operands(inst).iter().filter_map(Operand::as_temp) {
+            readers.entry(temp).or_default().push(result);
+        }
+        phis.insert(result, program.operands(inst).to_vec());
+        open.push(result);
+    }
+    let mut replaced: MixMap<Temp, Temp> = MixMap::default();
+    while let Some(phi) = open.pop() {
+        let Some(operands) = phis.get(&phi) else { continue };
+        let mut values =
+            operands.iter().map(|operand| operand.as_temp().map(|temp| resolved(&replaced, temp)));
+        let mut own = None;
+        let redundant = values.all(|value| match value {
+            Some(value) if value == phi => true,
+            Some(value) => *own.get_or_insert(value) == value,
+            None => false,
+        });
+        let Some(value) = own.filter(|value| redundant && program.class(*value) == program.class(phi)) else {
+            continue;
+        };
+        phis.remove(&phi);
+        replaced.insert(phi, value);
+        // Phis that read it may be redundant now. They read the value in its place.
+        let again = readers.remove(&phi).unwrap_or_default();
+        open.extend(&again);
+        readers.entry(value).or_default().extend(again);
+    }
+    if replaced.is_empty() {
+        return;
+    }
+    let blocks: Vec<Block> = program.blocks.keys().collect();
+    for block in blocks {
+        let mut insts = std::mem::take(&mut program.blocks[block].insts);
+        insts.retain(|inst| phi_result(program, *inst).is_none_or(|result| !replaced.contains_key(&result)));
+        for &inst in &insts {
+            for operand in program.operands_mut(inst) {
+                if let Source::Temp(temp) = operand.source {
+                    operand.source = Source::Temp(resolved(&replaced, temp));
+                }
+            }
+        }
+        program.blocks[block].insts = insts;
+    }
+}
+
+/// The result of a linear phi.
+fn phi_result(program: &Program, inst: Inst) -> Option<Temp> {
+    let is_phi = program.op(inst).is(Pseudo::LinearPhi);
+    program.definitions(inst).first().filter(|_| is_phi).and_then(|definition| definition.temp)
+}
+
+/// What a temporary is once phis are replaced.
+fn resolved(replaced: &MixMap<Temp, Temp>, mut temp: Temp) -> Temp {
+    while let Some(value) = replaced.get(&temp) {
+        temp = *value;
+    }
+    temp
 }

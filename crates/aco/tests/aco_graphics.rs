@@ -277,6 +277,87 @@ fn random_shaders_do_what_the_interpreter_does() {
     assert!(wrong.is_empty(), "{count} of {seeds} are wrong: {wrong:#?}");
 }
 
+/// A pixel shader of so many loops in each other, out of all of which lanes may go at once; a counter of all loops ends them.
+fn nested_loops(depth: usize) -> Shader {
+    fn level(depth: usize, outer: [String; 3], out: &mut String) {
+        let name = |part: &str| format!("%{part}{depth}");
+        let [flag, sum, count] = ["flag", "sum", "count"].map(name);
+        let results = format!("%after_sum{depth}: b32, %after_count{depth}: b32, %after_flag{depth}: b1");
+        let [outer_flag, outer_sum, outer_count] = outer;
+        *out += &format!(
+            "{results} = loop<L{depth}> {outer_flag}, {outer_sum}, {outer_count}, %zero ({flag}: b1, {sum}: b32, {count}: b32, %i{depth}: b32) {{\n\
+             %few{depth}: b1 = ilt %i{depth}, %five\n%left{depth}: b1 = ilt {count}, %ten\n%goes{depth}: b1 = iand %few{depth}, %left{depth}\n\
+             if<G{depth}> %goes{depth} {{\n"
+        );
+        let (sum_in, count_in, flag_in) = if depth > 1 {
+            level(depth - 1, [flag.clone(), sum.clone(), count.clone()], out);
+            let inner = depth - 1;
+            *out += &format!(
+                "if<E{depth}> %after_flag{inner} {{\nbreak<L{depth}> %after_sum{inner}, %after_count{inner}, %after_flag{inner}\n}} else {{\nbreak<E{depth}>\n}}\n"
+            );
+            (format!("%after_sum{inner}"), format!("%after_count{inner}"), format!("%after_flag{inner}"))
+        } else {
+            *out += &format!(
+                "if<E{depth}> %ends {{\nbreak<L{depth}> {sum}, {count}, %true\n}} else {{\nbreak<E{depth}>\n}}\n"
+            );
+            (sum.clone(), count.clone(), flag.clone())
+        };
+        *out += &format!(
+            "%more_i{depth}: b32 = iadd %i{depth}, %one\n%more_sum{depth}: b32 = iadd {sum_in}, %one\n%more_count{depth}: b32 = iadd {count_in}, %one\n\
+             continue<L{depth}> {flag_in}, %more_sum{depth}, %more_count{depth}, %more_i{depth}\n}} else {{\nbreak<L{depth}> {sum}, {count}, {flag}\n}}\nunreachable\n}}\n"
+        );
+    }
+    let mut loops = String::new();
+    level(depth, ["%false", "%zero", "%zero"].map(str::to_owned), &mut loops);
+    let text = format!(
+        "shader fragment \"main\"\nworkgroup_size 1 1 1\nsizes shared 0 scratch 0 push 0\nfloats 16 nearest any\nfloats 32 nearest any\nfloats 64 nearest any\n\
+         type t0 = b32x4\nvar v0 \"color\" output t0 location 0\nfn f0 \"main\" () -> () {{\n\
+         %zero: b32 = const<0x0>\n%one: b32 = const<0x1>\n%five: b32 = const<0x5>\n%ten: b32 = const<0xa>\n\
+         %false: b1 = const<0x0>\n%true: b1 = const<0x1>\n\
+         %at: b32x4 = sysval<frag_coord>\n%x: b32 = extract<0> %at\n%ends: b1 = flt %x, %zero\n{loops}\
+         %all: b32x4 = vec %after_sum{depth}, %after_count{depth}, %zero, %one\nstore_var<v0 mask 0xf> %all\nreturn\n}}\n"
+    );
+    let mut shader = Shader::default();
+    text::parse(&numbered(&text), &mut shader).expect("the text of a shader");
+    shader
+}
+
+/// The text with numbers for the names of values and of constructs.
+fn numbered(text: &str) -> String {
+    let mut names: BTreeMap<String, usize> = BTreeMap::new();
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some(at) = rest.find(['%', '<']) {
+        let (before, name) = rest.split_at(at + 1);
+        out += before;
+        let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(name.len());
+        let is_label = before.ends_with('<') && name.starts_with(['L', 'G', 'E']);
+        if before.ends_with('%') || is_label {
+            let next = names.len();
+            let number = *names.entry(name[..end].to_owned()).or_insert(next);
+            out += &format!("{}{number}", if is_label { "L" } else { "" });
+        } else {
+            out += &name[..end];
+        }
+        rest = &name[end..];
+    }
+    out + rest
+}
+
+/// The code of loops in each other grows with their number, not with its square, and lane masks that do not fit registers are kept.
+#[test]
+fn loops_in_each_other_agree_and_their_code_does_not_grow_with_the_square() {
+    let gpu = Gpu::new("gfx1030").expect("a GPU").with_wave64(true);
+    let options = options_of(gpu, true);
+    let size = |depth| {
+        let shader = nested_loops(depth);
+        assert_eq!(Expected::new(&shader, 1).verdict(&options), Verdict::Agrees, "{depth} loops");
+        build(&shader, &options).expect("it is compiled").code.instructions
+    };
+    let (few, many) = (size(5), size(39));
+    // The masks of 39 loops are spilled.
+    assert!(many < few * 39 / 5 * 4, "5 loops take {few} instructions, 39 take {many}");
+}
+
 /// Points of patches are the vertices of a geometry shader, merged or in the ring.
 #[test]
 fn evaluation_shaders_run_before_geometry_shaders() {

@@ -382,6 +382,11 @@ impl Checker<'_> {
                 let moved = if op == Op::StoreSlot { args[0] } else { result.unwrap_or(Type::B32) };
                 return slot_lanes(op, slot, moved);
             }
+            (Payload::Typed(typed), Some(ty)) => {
+                let format = matches!(typed.bits, 8 | 16 | 32) && ty.lanes <= typed.lanes && typed.lanes <= 4;
+                expect(ty.base == Base::B32 && format, "a format that is not one of vertices")?;
+                expect(typed.align < 32 && is_descriptor(args[0]), "the operand is not a descriptor")?;
+            }
             (Payload::Bary(at, _), _) => {
                 let wanted: &[Type] = match at.name() {
                     "at_sample" => &[Type::B32],

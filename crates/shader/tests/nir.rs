@@ -238,7 +238,7 @@ fn a_store_of_no_component_stores_nothing() {
 fn what_is_refused_is_named_with_its_line() {
     let first = START.lines().count() + 1;
     let cases = [
-        ("    con 32 %5 = fsin_amd %3", "not supported: fsin_amd with 1 operands"),
+        ("    con 32 %5 = fddx %3", "not supported: fddx with 1 operands"),
         ("    con 32 %5 = @load_ring_offsets_amd", "not supported: @load_ring_offsets_amd"),
         ("    con 32 %5 = iadd %3, %77", "%77 is not defined here"),
         ("    con 32 %3 = iadd %4, %4", "%3 is defined twice"),
@@ -277,9 +277,71 @@ fn what_is_refused_is_named_with_its_line() {
         assert_eq!(error.cause.to_string(), message, "{line}");
         assert_eq!(error.line as usize, first + line.matches('\n').count(), "{line}");
     }
-    let fragment = START.replace("COMPUTE", "GEOMETRY");
-    let error = read(&fragment, &options(), &mut Shader::default()).expect_err("a fragment shader");
-    assert_eq!(error.to_string(), "line 1: not supported: the stage MESA_SHADER_GEOMETRY");
+    let rays = START.replace("COMPUTE", "RAYGEN");
+    let error = read(&rays, &options(), &mut Shader::default()).expect_err("a shader of rays");
+    assert_eq!(error.to_string(), "line 1: not supported: the stage MESA_SHADER_RAYGEN");
+}
+
+/// A shader of a stage of graphics pipelines, with arguments in registers.
+fn stage_text(stage: &str, body: &str) -> String {
+    format!("shader: MESA_SHADER_{stage}\nimpl main {{\n    con block b0:  // preds:\n{body}{END}")
+}
+
+fn read_stages(text: &str) -> Result<String, NirError> {
+    let arguments = Arguments::registers(text)?;
+    let mut shader = Shader::default();
+    read(text, &Options { arguments, file: String::new() }, &mut shader)?;
+    Ok(print(&shader))
+}
+
+/// Both shaders run in lanes that the argument of the wave counts. Without memory between them, one branch is around both.
+#[test]
+fn two_shaders_of_a_text_run_merged() {
+    let address = "32 %1 = @load_scalar_arg_amd (base=3, arg_upper_bound_u32_amd=0)\n";
+    let stores = format!(
+        "{address}32 %2 = load_const (0x00000000)\n@store_output (%1, %2 (0x0)) (base=0, range=0, wrmask=x, component=1, \
+         src_type=float32, io location=VARYING_SLOT_VAR0 slots=1, xfb(), xfb2())\n"
+    );
+    let loads = "32 %1 = load_const (0x00000000)\n32 %2 = @load_per_vertex_input (%1, %1 (0x0)) (base=0, range=0, component=1, \
+                 dest_type=float32, io location=VARYING_SLOT_VAR0 slots=1)\n@store_shared (%2, %1) (base=0, wrmask=x, align_mul=4, align_offset=0)\n";
+    let merged = stage_text("VERTEX", &stores) + &stage_text("TESS_CTRL", loads);
+    let printed = read_stages(&merged).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(printed.matches("amd_lane_below").count(), 1, "{printed}");
+    assert!(printed.contains("shader tess_control") && printed.contains("load_var<v1"), "{printed}");
+    let store = "32 %2 = load_const (0x00000000)\n@store_shared (%2, %2) (base=0, wrmask=x, align_mul=4, align_offset=0)\n";
+    let apart = stage_text("VERTEX", store) + &stage_text("GEOMETRY", store);
+    let printed = read_stages(&apart).unwrap_or_else(|error| panic!("{error}"));
+    assert!(printed.contains("amd_lane_below<0>") && printed.contains("amd_lane_below<8>"), "{printed}");
+    let own = format!("{address}1 %3 = @is_subgroup_invocation_lt_amd (%1) (base=8)\n{store}");
+    let printed = read_stages(&(stage_text("VERTEX", store) + &stage_text("GEOMETRY", &own)));
+    let printed = printed.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(printed.matches("amd_lane_below<8>").count(), 1, "{printed}");
+    let third = apart + &stage_text("FRAGMENT", store);
+    assert!(read_stages(&third).is_err_and(|error| error.to_string().contains("a third shader")));
+}
+
+#[test]
+fn formats_of_vertices_and_constants_are_those_of_the_text() {
+    let load = |format: &str| {
+        stage_text(
+            "VERTEX",
+            &format!(
+                "32x4 %1 = @load_scalar_arg_amd (base=4, arg_upper_bound_u32_amd=0)\n32 %2 = load_const (0x00000000)\n\
+                 32x2 %3 = @load_typed_buffer_amd (%1, %2, %2, %2) (base=6, access=none, format={format}, align_mul=2, align_offset=0)\n\
+                 32 %4 = @load_constant (%2) (base=4, range=16, access=none, align_mul=4, align_offset=0)\n\
+                 32 %5 = fsin_amd %4\n"
+            ),
+        )
+    };
+    let printed = read_stages(&load("r16g16_float")).unwrap_or_else(|error| panic!("{error}"));
+    assert!(printed.contains("amd_load_typed<2 16 float align 1 offset 6>"), "{printed}");
+    assert!(printed.contains("amd_constants") && printed.contains("amd_sin"), "{printed}");
+    let mut parsed = Shader::default();
+    parse(&printed, &mut parsed).unwrap_or_else(|error| panic!("{error}\n{printed}"));
+    assert_eq!(print(&parsed), printed);
+    for format in ["r11g11b10_float", "r16g8_unorm", "r16_what", "16_unorm"] {
+        assert!(read_stages(&load(format)).is_err(), "{format}");
+    }
 }
 
 #[test]

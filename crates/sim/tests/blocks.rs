@@ -224,6 +224,23 @@ fn forks_go_both_ways_and_join() {
     }
 }
 
+/// Three exclusive ors swap registers, whatever is known of them, unless one is written in between.
+#[test]
+fn exclusive_ors_swap_what_is_not_known() {
+    let swaps = |between: &str, reads: &str| {
+        let code = format!(
+            "s_mov_b64 s[40:41], 1\ns_mov_b64 s[44:45], 1\ns_xor_b64 s[60:61], s[40:41], s[60:61]\n{between}\
+             s_xor_b64 s[40:41], s[60:61], s[40:41]\ns_xor_b64 s[60:61], s[40:41], s[60:61]\n\
+             s_and_saveexec_b64 s[50:51], s[{reads}]"
+        );
+        rig::late("gfx900", &code).has(|kind| matches!(kind, FaultKind::Control(..)))
+    };
+    assert!(!swaps("", "60:61"), "the known value");
+    assert!(swaps("", "40:41"), "the unknown value");
+    assert!(!swaps("s_mov_b64 s[44:45], 3\n", "60:61"), "another register is written");
+    assert!(swaps("s_mov_b64 s[40:41], s[46:47]\n", "60:61"), "another unknown value");
+}
+
 /// All lanes one way: no stack. A join without a fork, and a stack that is full, are reported.
 #[test]
 fn forks_of_one_way() {

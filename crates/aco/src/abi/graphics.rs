@@ -229,6 +229,15 @@ impl ColourOutput {
     }
 }
 
+/// The stage of the hardware that a shader is the second one of.
+fn merged_hardware(shader: &Shader, options: &Options) -> Option<HardwareStage> {
+    let generation = options.gpu.generation();
+    let shape = options.graphics.shape.with(shader.info.stage);
+    let stage = SoftwareStage::Stage(shader.info.stage);
+    let row = stages::find(generation, options.graphics.mode(generation), shape, stage)?;
+    (row.software.len() > 1 && row.software.last() == Some(&stage)).then_some(row.hardware)
+}
+
 /// The stage of the hardware that shaders run in.
 fn hardware_of(parts: &[&Shader], options: &Options) -> Result<HardwareStage, CompileError> {
     let generation = options.gpu.generation();
@@ -256,7 +265,8 @@ impl Args {
         let Some(last) = parts.last() else { return Err(CompileError::Functions(0)) };
         let stage = last.info.stage;
         if let [shader] = parts
-            && let Some(args) = Args::registers(shader, hardware_of(parts, options))?
+            && let Some(args) =
+                Args::registers(shader, hardware_of(parts, options), merged_hardware(shader, options))?
         {
             return Ok(args);
         }

@@ -7,7 +7,7 @@ use crate::compile::CompileError;
 use crate::ir::PhysReg;
 use crate::stages::HardwareStage;
 use std::collections::BTreeMap;
-use unwedge_shader::ir::{AmdRegisters, Op, Payload, Shader, Stage};
+use unwedge_shader::ir::{AmdRegisters, Function, Op, Payload, Shader, Stage};
 
 /// The registers of the address of the rings.
 const RINGS: usize = 2;
@@ -16,30 +16,36 @@ const VECTORS: usize = 256;
 /// Scalar registers before those that are something else, as `vcc` is on some GPUs.
 const SCALARS: usize = 102;
 
+/// Whether a shader names the registers that hold its arguments, or exports by itself.
+pub(crate) fn names_registers(func: &Function) -> bool {
+    func.walk().any(|inst| matches!(func.op(inst), Op::AmdRegister | Op::AmdExport))
+}
+
 impl Args {
     /// Those of a shader that names registers; `None` if it does not.
     pub(super) fn registers(
         shader: &Shader,
         hardware: Result<HardwareStage, CompileError>,
+        merged: Option<HardwareStage>,
     ) -> Result<Option<Args>, CompileError> {
         let func = shader.entry();
         let mut named: BTreeMap<(bool, u16), u8> = BTreeMap::new();
-        let (mut explicit, mut attributes) = (false, 0);
+        if !names_registers(func) {
+            return Ok(None);
+        }
+        let mut attributes = 0;
         for inst in func.walk() {
             match (func.op(inst), func.payload(inst)) {
                 (Op::AmdRegister, Payload::Register(registers)) => {
-                    explicit = true;
                     let dwords = named.entry((registers.vector, registers.first)).or_default();
                     *dwords = (*dwords).max(func.ty(func.result(inst)).lanes);
                 }
-                (Op::AmdExport, _) => explicit = true,
                 (_, Payload::Slot(access)) => attributes = attributes.max(access.slot.saturating_add(1)),
                 _ => {}
             }
         }
-        if !explicit {
-            return Ok(None);
-        }
+        // A shader that was two which run merged.
+        let hardware = hardware.or_else(|error| merged.ok_or(error));
         let mut args = Args::default();
         let mut next = 0;
         args.add(Argument::RingOffsets, &mut next, RINGS as u8);

@@ -15,6 +15,10 @@ use unwedge_isa::amdgcn::{Inst, Opcode, Operand, codec};
 /// The offset of a branch that gfx10 does not do.
 const BROKEN_OFFSET: i64 = 0x3f;
 
+/// The literal that stands for the distance from an instruction to the end of the code until that is known. It is none of the constants that need
+/// no literal.
+pub(crate) const UNKNOWN_DISTANCE: u32 = 0x7fff_ffff;
+
 /// Words of a program, and where its blocks begin in them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Assembly {
@@ -153,10 +157,22 @@ fn write(
     mut words: Vec<u32>,
 ) -> Result<Assembly, FinishError> {
     let mut instructions = 0;
+    let end = words.len();
+    // The word after the last instruction that read the program counter.
+    let mut from = None;
     for (number, block) in program.blocks.iter().enumerate() {
         let mut at = starts[number];
         for (inst, length) in block.insts.iter().zip(&lengths[number]) {
             let after = at + length;
+            match inst.inst.opcode() {
+                Opcode::s_getpc_b64 => from = Some(after),
+                Opcode::s_add_u32 if words.get(after - 1) == Some(&UNKNOWN_DISTANCE) && *length == 2 => {
+                    if let Some(start) = from.take() {
+                        words[after - 1] = (end - start) as u32 * 4;
+                    }
+                }
+                _ => {}
+            }
             if let Some(target) = target(&inst.inst) {
                 let offset = offset(&starts, target, after).unwrap_or_default();
                 let made = encode(program, &with_offset(&inst.inst, offset), inst.from)?;

@@ -12,6 +12,7 @@ mod parts;
 mod reduce;
 mod spill;
 
+use crate::assemble;
 use crate::error::FinishError;
 use crate::ir::shape::Variants;
 use crate::ir::{
@@ -143,8 +144,8 @@ impl Emitter<'_> {
             Pseudo::Branch | Pseudo::BranchZ | Pseudo::BranchNz => self.branch(block, pseudo),
             Pseudo::Phi | Pseudo::LinearPhi | Pseudo::MaskPhi => Err(self.not_done("a phi is left")),
             Pseudo::Reduce | Pseudo::InclusiveScan => self.reduce(pseudo == Pseudo::InclusiveScan),
+            Pseudo::ConstantAddress => self.constant_address(),
             Pseudo::Permute
-            | Pseudo::ConstantAddress
             | Pseudo::DemoteToHelper
             | Pseudo::DiscardIf
             | Pseudo::IsHelper
@@ -243,6 +244,19 @@ impl Emitter<'_> {
         let done = copies::lower(self, copies, free.map(|reg| (reg.index() / 4) as u16), scc);
         self.copies += self.out.len() - before;
         done
+    }
+
+    /// The address of what follows the code. The assembler knows how far that is, and puts it in the place of the literal.
+    fn constant_address(&mut self) -> Result<(), FinishError> {
+        let (to, class) = self.definition(0)?;
+        let low = (to.index() / 4) as u16;
+        let scc = Definition::reg(PhysReg::SCC, RegClass::S1);
+        self.hw(Opcode::s_getpc_b64, &[Definition::reg(to, class)], &[]);
+        let distance = Operand::c32(assemble::UNKNOWN_DISTANCE);
+        self.hw(Opcode::s_add_u32, &[sgpr_to(low), scc], &[dword(low), distance]);
+        let carry = Operand::reg(PhysReg::SCC, RegClass::S1);
+        self.hw(Opcode::s_addc_u32, &[sgpr_to(low + 1), scc], &[dword(low + 1), Operand::c32(0), carry]);
+        Ok(())
     }
 
     fn as_uniform(&mut self) -> Result<(), FinishError> {

@@ -6,6 +6,7 @@
 //! first, while all lanes of a quad are active.
 
 use super::{arrays, geometry};
+use crate::abi::names_registers;
 use crate::compile::Options;
 use crate::graphics::MemorySlots;
 use crate::stages::PipelineMode;
@@ -39,7 +40,8 @@ pub(super) fn lower_interface(shader: &mut Shader, options: &Options) {
     if fragment || stage == Stage::Vertex {
         choose_inputs(shader.entry_mut());
     }
-    if stage == Stage::Geometry {
+    // A shader that is in the form of the hardware counts vertices itself.
+    if stage == Stage::Geometry && !names_registers(shader.entry()) {
         let primitives = options.graphics.mode(generation) == PipelineMode::Ngg;
         geometry::count_vertices(shader, primitives);
     }

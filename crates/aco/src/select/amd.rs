@@ -3,9 +3,12 @@
 use super::{Selected, Selector};
 use crate::abi::Argument;
 use crate::ir::{Definition, Memory, NewInst, Operand, Payload, PhysReg, Pseudo, RegClass};
+use unwedge_hw::amd::formats;
 use unwedge_isa::amdgcn::Opcode;
 use unwedge_isa::amdgcn::model::{Gfx, Mod};
-use unwedge_shader::ir::{Access, AmdBuffer, AmdExport, Inst, MemoryKinds, Op, Payload as ShaderPayload};
+use unwedge_shader::ir::{
+    Access, AmdBuffer, AmdExport, AmdTyped, Inst, MemoryKinds, Op, Payload as ShaderPayload,
+};
 
 /// The most that the immediate of a buffer instruction is.
 const MAX_OFFSET: u32 = 4095;
@@ -99,6 +102,53 @@ impl Selector<'_> {
                 let both = self.valu(Opcode::v_cvt_pkrtz_f16_f32, RegClass::V1, &operands);
                 self.define(result(), &[both]);
             }
+            (Op::AmdSin | Op::AmdCos, _) => {
+                let [mut turns] = self.scalars(inst);
+                // Older GPUs take 256 turns at most.
+                if self.gfx < Gfx::Gfx9 {
+                    turns = self.valu(Opcode::v_fract_f32, RegClass::V1, &[turns]);
+                }
+                let sine = func.op(inst) == Op::AmdSin;
+                let opcode = if sine { Opcode::v_sin_f32 } else { Opcode::v_cos_f32 };
+                let value = self.valu(opcode, RegClass::V1, &[turns]);
+                self.define(result(), &[value]);
+            }
+            (Op::AmdLoadTyped, ShaderPayload::Typed(typed)) => {
+                if let Err(error) = self.load_typed(inst, &typed) {
+                    return Some(Err(error));
+                }
+            }
+            (Op::AmdConstants, _) => {
+                let address = self.program.make_temp(RegClass::S2);
+                let definitions =
+                    [Definition::temp(address, RegClass::S2), Definition::reg(PhysReg::SCC, RegClass::S1)];
+                self.pseudo(Pseudo::ConstantAddress, &definitions, &[]);
+                let address = self.split(Operand::temp(address, RegClass::S2), 1);
+                let size = Operand::c32(self.shader.info.constant_size);
+                let Some(word) = formats::raw_buffer(self.gfx) else {
+                    return Some(Err(self.unsupported(inst, None)));
+                };
+                self.define(result(), &[address[0], address[1], size, Operand::c32(word)]);
+            }
+            (Op::AmdAtomicAddGds, _) if self.gfx < Gfx::Gfx11 => {
+                let [value, offset, limit] = self.scalars(inst);
+                let (value, offset) = (self.in_vgpr(value), self.in_vgpr(offset));
+                let limit = self.in_scalar(limit);
+                self.pseudo(Pseudo::ParallelCopy, &[Definition::reg(PhysReg::M0, RegClass::S1)], &[limit]);
+                let before = self.program.make_temp(RegClass::V1);
+                let m0 = Operand::reg(PhysReg::M0, RegClass::S1);
+                let (definitions, operands) = ([Definition::temp(before, RegClass::V1)], [offset, value, m0]);
+                let mut new = NewInst::hw(Opcode::ds_add_rtn_u32, &definitions, &operands);
+                new.mods.set(Mod::Gds, 1);
+                new.payload = Payload::Memory(Memory {
+                    kinds: MemoryKinds::SHARED,
+                    access: Access::ATOMIC,
+                    private: false,
+                });
+                self.add(&new);
+                self.define(result(), &[Operand::temp(before, RegClass::V1)]);
+            }
+            (Op::AmdAtomicAddGds, _) => return Some(Err(self.unsupported(inst, None))),
             (Op::AmdPermuteLane16 | Op::AmdDot4, _) => return Some(Err(self.unsupported(inst, None))),
             _ => return None,
         }
@@ -190,6 +240,52 @@ impl Selector<'_> {
             lanes.extend(self.split(Operand::temp(temp, class), 1));
         }
         self.define(result, &lanes);
+    }
+
+    /// Components of an element that are converted. GPUs that do not load across the alignment load as many components at once as that allows.
+    fn load_typed(&mut self, inst: Inst, typed: &AmdTyped) -> Selected<()> {
+        let result = self.func.result(inst);
+        let count = self.func.ty(result).lanes;
+        let bytes = u32::from(typed.bits / 8);
+        let strict = self.gfx == Gfx::Gfx6 || self.gfx >= Gfx::Gfx10;
+        let (address, uses, offset) = self.element_address(inst, 0, &typed.buffer, u32::from(count) * bytes);
+        let mut lanes = Vec::new();
+        while lanes.len() < usize::from(count) {
+            let at = offset + lanes.len() as u32 * bytes;
+            let left = count - lanes.len() as u8;
+            // Alignment of the element, and of the offset in it.
+            let align = if at == 0 { typed.align } else { typed.align.min(at.trailing_zeros() as u8) };
+            let fits = |lanes: &u8| !strict || (u32::from(*lanes) * bytes).min(4) <= 1 << align;
+            let format = |lanes: u8| formats::of_components(lanes, typed.bits, typed.number.name(), self.gfx);
+            let found = (1..=left).rev().filter(fits).find_map(|wanted| {
+                // There are no formats of three bytes or halves: the fourth component is left out.
+                let widened = if strict { wanted } else { 4 };
+                Some((wanted, format(wanted).or_else(|| format(widened.max(wanted)))?))
+            });
+            let Some((loaded, format)) = found else {
+                return Err(self.unsupported(inst, Some("a format of vertices")));
+            };
+            let opcode = match loaded {
+                1 => Opcode::tbuffer_load_format_x,
+                2 => Opcode::tbuffer_load_format_xy,
+                3 => Opcode::tbuffer_load_format_xyz,
+                _ => Opcode::tbuffer_load_format_xyzw,
+            };
+            let class = RegClass::vgpr(loaded);
+            let temp = self.program.make_temp(class);
+            let definitions = [Definition::temp(temp, class)];
+            let mut new = NewInst::hw(opcode, &definitions, &address);
+            new.mods = self.access_mods(typed.buffer.access, true);
+            new.mods.set(Mod::Idxen, uses[0].into());
+            new.mods.set(Mod::Offen, uses[1].into());
+            new.mods.set(Mod::Offset, at as i32);
+            new.mods.set(Mod::Format, format as i32);
+            new.payload = Payload::Memory(Memory::CONSTANT);
+            self.add(&new);
+            lanes.extend(self.split(Operand::temp(temp, class), 1));
+        }
+        self.define(result, &lanes);
+        Ok(())
     }
 
     fn store_elements(&mut self, inst: Inst, buffer: &AmdBuffer) {

@@ -111,7 +111,7 @@ impl<'a> Selector<'a> {
         self.program.blocks[block].top_level = !frame.divergent;
         self.enter(block, !frame.merge.logical.is_empty());
         let geometry = matches!(self.interface.hardware, Some(HardwareStage::Gs | HardwareStage::EsGs));
-        if geometry && !self.interface.prolog {
+        if geometry && !self.interface.prolog && !self.interface.explicit {
             self.end_geometry_wave();
         }
         self.logical_end();

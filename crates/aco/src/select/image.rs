@@ -71,7 +71,9 @@ impl Selector<'_> {
             Op::ImageStore | Op::ImageAtomic | Op::ImageAtomicCompare => func.args(inst).first(),
             _ => func.results(inst).first(),
         };
-        if texel.is_some_and(|value| narrow(func.ty(*value))) {
+        let halves = op == Op::ImageStore && access.dim != Dim::Buffer && self.gfx >= Gfx::Gfx9;
+        let packed = texel.is_some_and(|value| halves && func.ty(*value).base == Base::B16);
+        if !packed && texel.is_some_and(|value| narrow(func.ty(*value))) {
             return Err(self.unsupported(inst, Some("texels that are not of 32 bits")));
         }
         match op {
@@ -393,18 +395,32 @@ impl Selector<'_> {
         let (mut address, dim, layered) = self.texel_address(&operands);
         let leveled = self.level(&operands, &mut address);
         let opcode = if leveled { Opcode::image_store_mip } else { Opcode::image_store };
-        let texel = self.value(self.func.args(inst)[0]).to_vec();
-        let data = self.vector_data(&texel);
+        let mut texel = self.value(self.func.args(inst)[0]).to_vec();
         let mask = (1u8 << texel.len().min(4)) - 1;
+        let halves = self.func.ty(self.func.args(inst)[0]).base == Base::B16;
+        if halves {
+            texel = texel.chunks(2).map(|pair| self.packed(pair)).collect();
+        }
+        let data = self.vector_data(&texel);
         let made = ImageInst { opcode, address, mask, dim, layered };
         let address = self.image_address(&made.address);
         let all = [data, address, operands.image];
         let mut new = NewInst::hw(opcode, &[], &all);
         new.mods = self.image_mods(&made, access, false);
         self.set_known(&mut new.mods, opcode, Mod::Unorm, 1);
+        if halves {
+            new.mods.set(Mod::D16, 1);
+        }
         new.payload = Self::image_memory(access);
         self.add(&new);
         Ok(())
+    }
+
+    /// One or two components of 16 bits, whose upper bits are any, in one register.
+    fn packed(&mut self, components: &[Operand]) -> Operand {
+        let &[low, high] = components else { return components[0] };
+        let low = self.valu(Opcode::v_and_b32, RegClass::V1, &[Operand::c32(0xffff), low]);
+        self.valu(Opcode::v_lshl_or_b32, RegClass::V1, &[high, Operand::c32(16), low])
     }
 
     /// The value of an atomic operation, with what is compared, and the class of both.

@@ -165,6 +165,32 @@ pub fn buffer(code: u32, generation: Gfx) -> Option<(&'static str, &'static str)
     }
 }
 
+/// The code of a buffer's format of so many components of one width; `None` if there is no such format.
+pub fn of_components(count: u8, bits: u8, number: &str, generation: Gfx) -> Option<u32> {
+    let codes = if unified_buffer(generation).is_some() { 256 } else { 128 };
+    (0..codes).find(|code| {
+        buffer(*code, generation).is_some_and(|(data, name)| {
+            let widths = data.split('_').map(|width| width.parse() == Ok(bits));
+            name.eq_ignore_ascii_case(number)
+                && widths.clone().count() == usize::from(count)
+                && widths.clone().all(|same| same)
+        })
+    })
+}
+
+/// Selectors of a descriptor that give each component its own.
+const OWN_COMPONENTS: u32 = 4 | 5 << 3 | 6 << 6 | 7 << 9;
+
+/// The last word of the descriptor of a buffer of words without a stride; `None` if the generation has no such format.
+pub fn raw_buffer(generation: Gfx) -> Option<u32> {
+    let code = of_components(1, 32, "float", generation)?;
+    Some(match generation {
+        Gfx::Gfx10 | Gfx::Gfx10_3 => OWN_COMPONENTS | code << 12 | 1 << 24 | 3 << 28,
+        gfx if gfx >= Gfx::Gfx11 => OWN_COMPONENTS | code << 12 | 3 << 28,
+        _ => OWN_COMPONENTS | (code >> 4) << 12 | (code & 15) << 15,
+    })
+}
+
 /// Formats of images up to gfx9, beyond those of buffers: `IMG_DATA_FORMAT`.
 const IMAGE_DATA: [(u32, &str); 6] =
     [(16, "5_6_5"), (17, "1_5_5_5"), (18, "5_5_5_1"), (19, "4_4_4_4"), (20, "8_24"), (21, "24_8")];

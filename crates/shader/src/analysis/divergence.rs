@@ -211,7 +211,7 @@ impl Walk<'_> {
         match (func.op(inst), func.payload(inst)) {
             (Op::SysVal, Payload::SysVal(value)) => !self.is_uniform(value),
             (Op::AmdRegister, Payload::Register(registers)) => registers.vector,
-            (Op::AmdLaneBelow | Op::AmdMaskedCount, _) => true,
+            (Op::AmdLaneBelow | Op::AmdMaskedCount | Op::AmdAtomicAddGds, _) => true,
             (Op::Load, Payload::Mem(mem)) => {
                 let changes = mem.access.has(Access::VOLATILE)
                     || mem.space == Space::Scratch

@@ -243,7 +243,12 @@ impl<'s> Wave<'s> {
             | Op::AmdMaskedCount
             | Op::AmdPermuteLane16
             | Op::AmdDot4
-            | Op::AmdPackHalf => return Err(RunError::Unsupported(op)),
+            | Op::AmdPackHalf
+            | Op::AmdSin
+            | Op::AmdCos
+            | Op::AmdLoadTyped
+            | Op::AmdConstants
+            | Op::AmdAtomicAddGds => return Err(RunError::Unsupported(op)),
             _ => self.subgroup(cx, inst)?,
         }
         Ok(false)

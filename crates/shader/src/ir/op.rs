@@ -468,6 +468,17 @@ ops! {
     AmdDot4 "amd_dot4" S32 = [S32, S32, S32] PUR;
     /// Two floats as floats of 16 bits, rounded toward zero, the first in the lower half.
     AmdPackHalf "amd_pack_half" S32 = [S32, S32] PUR;
+    /// Sine of a number of turns: of 2π times the operand.
+    AmdSin "amd_sin" S32 = [S32] PUR;
+    /// Cosine of a number of turns.
+    AmdCos "amd_cos" S32 = [S32] PUR;
+    /// Loads components of an element of a vertex buffer, converted from their format to words: operands as of [`Op::AmdLoadBuffer`];
+    /// [`super::Payload::Typed`].
+    AmdLoadTyped "amd_load_typed" FREE = [FREE, S32, S32, S32] RD;
+    /// The descriptor of the constants that the driver places after the code, of [`super::ShaderInfo::constant_size`] bytes.
+    AmdConstants "amd_constants" QUAD = [] PUR;
+    /// Adds to a word of the global data share, and returns what it was: value, offset in bytes, `m0`.
+    AmdAtomicAddGds "amd_atomic_add_gds" S32 = [S32, S32, S32] RW;
 
     /// Executes its region, which ends with breaks. The results are the operands of the break. [`super::Payload::Body`].
     Block "block" - = [] FLW;

@@ -414,6 +414,41 @@ pub struct AmdBuffer {
 }
 
 named! {
+    /// What components of a vertex format are.
+    pub enum AmdNumber {
+        /// 0 to 1.
+        Unorm "unorm",
+        /// -1 to 1.
+        Snorm "snorm",
+        /// An unsigned integer as a float.
+        Uscaled "uscaled",
+        /// A signed integer as a float.
+        Sscaled "sscaled",
+        /// An unsigned integer.
+        Uint "uint",
+        /// A signed integer.
+        Sint "sint",
+        /// A float.
+        Float "float",
+    }
+}
+
+/// An access to a buffer that converts: its components have one width.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct AmdTyped {
+    /// Where it is.
+    pub buffer: AmdBuffer,
+    /// How many components an element has.
+    pub lanes: u8,
+    /// Bits of a component.
+    pub bits: u8,
+    /// What they are.
+    pub number: AmdNumber,
+    /// The power of two that addresses of elements are a multiple of.
+    pub align: u8,
+}
+
+named! {
     /// A neighbour in the quad.
     pub enum QuadDir {
         /// Left or right.
@@ -470,6 +505,8 @@ pub enum Payload {
     Export(AmdExport),
     /// An access to a buffer.
     Buffer(AmdBuffer),
+    /// An access to a buffer that converts.
+    Typed(AmdTyped),
     /// A number: a message, or a bit.
     Number(u8),
     /// The region of a `block` or `loop`.
@@ -527,6 +564,8 @@ pub enum PayloadForm {
     Export,
     /// [`Payload::Buffer`].
     Buffer,
+    /// [`Payload::Typed`].
+    Typed,
     /// [`Payload::Number`].
     Number,
     /// [`Payload::Body`].
@@ -571,6 +610,7 @@ impl PayloadForm {
             Op::AmdRegister => PayloadForm::Register,
             Op::AmdExport => PayloadForm::Export,
             Op::AmdLoadBuffer | Op::AmdStoreBuffer => PayloadForm::Buffer,
+            Op::AmdLoadTyped => PayloadForm::Typed,
             Op::AmdSendMessage | Op::AmdLaneBelow => PayloadForm::Number,
             Op::Block | Op::Loop => PayloadForm::Body,
             Op::If => PayloadForm::Arms,
@@ -604,6 +644,7 @@ impl PayloadForm {
             Payload::Register(_) => PayloadForm::Register,
             Payload::Export(_) => PayloadForm::Export,
             Payload::Buffer(_) => PayloadForm::Buffer,
+            Payload::Typed(_) => PayloadForm::Typed,
             Payload::Number(_) => PayloadForm::Number,
             Payload::Body(_) => PayloadForm::Body,
             Payload::Arms(..) => PayloadForm::Arms,

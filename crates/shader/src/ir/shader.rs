@@ -385,6 +385,8 @@ pub struct ShaderInfo {
     pub scratch_size: u32,
     /// Bytes of push constants that the shader declares.
     pub push_size: u32,
+    /// Bytes of constants that the driver places after the code.
+    pub constant_size: u32,
     /// Floats of 16, 32 and 64 bits.
     pub float_modes: [FloatMode; 3],
     /// Modes of execution.
@@ -410,6 +412,7 @@ impl Default for ShaderInfo {
             shared_size: 0,
             scratch_size: 0,
             push_size: 0,
+            constant_size: 0,
             float_modes: [FloatMode::default(); 3],
             modes: Modes::NONE,
             input_primitive: None,

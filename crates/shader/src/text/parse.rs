@@ -2,11 +2,11 @@
 
 use super::lexer::{Lexer, Token};
 use crate::ir::{
-    Access, AmdBuffer, AmdExport, AmdRegisters, AtomicOp, BarrierInfo, Builtin, Dim, FloatMode, Func,
-    Function, ImageAccess, ImageFlags, Inst, InterpAt, Loc, MAX_DEPTH, MemAccess, MemoryKinds, Modes, Op,
-    Order, Payload, PayloadForm, Primitive, QuadDir, Region, Resource, ResourceClass, ResourceData, Round,
-    Scope, Shader, SlotAccess, SlotDir, SourceLoc, Space, Spacing, Stage, Storage, SystemValue, Type, TypeId,
-    TypeNode, Value, Var, VarData, VarFlags,
+    Access, AmdBuffer, AmdExport, AmdNumber, AmdRegisters, AmdTyped, AtomicOp, BarrierInfo, Builtin, Dim,
+    FloatMode, Func, Function, ImageAccess, ImageFlags, Inst, InterpAt, Loc, MAX_DEPTH, MemAccess,
+    MemoryKinds, Modes, Op, Order, Payload, PayloadForm, Primitive, QuadDir, Region, Resource, ResourceClass,
+    ResourceData, Round, Scope, Shader, SlotAccess, SlotDir, SourceLoc, Space, Spacing, Stage, Storage,
+    SystemValue, Type, TypeId, TypeNode, Value, Var, VarData, VarFlags,
 };
 use std::collections::HashMap;
 use unwedge_base::entity::Entity;
@@ -213,6 +213,7 @@ impl Parser<'_> {
                 self.expect_word("push")?;
                 info.push_size = self.int()?;
             }
+            "constants" => info.constant_size = self.int()?,
             "floats" => {
                 let at = match self.number()? {
                     16 => 0,
@@ -561,6 +562,15 @@ impl Parser<'_> {
             PayloadForm::Buffer => {
                 self.expect_word("offset")?;
                 Payload::Buffer(AmdBuffer { offset: self.int()?, access: self.access()? })
+            }
+            PayloadForm::Typed => {
+                let (lanes, bits) = (self.int()?, self.int()?);
+                let number = self.named("a number format", AmdNumber::from_name)?;
+                self.expect_word("align")?;
+                let align = self.int()?;
+                self.expect_word("offset")?;
+                let buffer = AmdBuffer { offset: self.int()?, access: self.access()? };
+                Payload::Typed(AmdTyped { buffer, lanes, bits, number, align })
             }
             PayloadForm::Number => Payload::Number(self.int()?),
             PayloadForm::Body => {

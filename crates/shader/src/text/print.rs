@@ -116,6 +116,9 @@ fn info(out: &mut String, info: &ShaderInfo) -> fmt::Result {
     let [x, y, z] = info.workgroup_size;
     writeln!(out, "workgroup_size {x} {y} {z}")?;
     writeln!(out, "sizes shared {} scratch {} push {}", info.shared_size, info.scratch_size, info.push_size)?;
+    if info.constant_size != 0 {
+        writeln!(out, "constants {}", info.constant_size)?;
+    }
     for (mode, bits) in info.float_modes.iter().zip([16, 32, 64]) {
         let round = round_name(mode.round);
         let flush = match mode.flush {
@@ -364,6 +367,11 @@ impl<'a> FunctionPrinter<'a> {
             Payload::Buffer(buffer) => {
                 write!(out, "offset {}", buffer.offset)?;
                 access(out, buffer.access)?;
+            }
+            Payload::Typed(typed) => {
+                write!(out, "{} {} {} ", typed.lanes, typed.bits, typed.number.name())?;
+                write!(out, "align {} offset {}", typed.align, typed.buffer.offset)?;
+                access(out, typed.buffer.access)?;
             }
             Payload::Number(number) => write!(out, "{number}")?,
             Payload::Body(_) | Payload::Arms(..) => write!(out, "L{label}")?,

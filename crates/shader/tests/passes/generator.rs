@@ -108,6 +108,11 @@ const ABSENT: [Op; 31] = [
     Op::AmdPermuteLane16,
     Op::AmdDot4,
     Op::AmdPackHalf,
+    Op::AmdSin,
+    Op::AmdCos,
+    Op::AmdLoadTyped,
+    Op::AmdConstants,
+    Op::AmdAtomicAddGds,
 ];
 
 #[test]

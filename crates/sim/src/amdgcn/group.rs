@@ -84,6 +84,7 @@ impl<'m> Workgroup<'m> {
                 lanes: vec![u64::MAX; vgprs],
                 why_s: [Missing::Uninitialised; SREGS],
                 why_v: vec![Missing::Uninitialised; vgprs],
+                xor: None,
             }));
         }
         let first = number * lanes;

@@ -6,7 +6,7 @@ use super::operand::{From, from};
 use super::wave::Wave;
 use unwedge_isa::amdgcn::model::{Class, Format, Trait, Type};
 use unwedge_isa::amdgcn::semantics::{self, Op, ScalarIn};
-use unwedge_isa::amdgcn::{Inst, Operand, Reg};
+use unwedge_isa::amdgcn::{Inst, Opcode, Operand, Reg};
 
 /// A scalar operation with its operands.
 #[derive(Debug, Clone, Copy)]
@@ -18,6 +18,65 @@ pub(super) struct ScalarOp {
     writes_scc: bool,
     /// Bits of the result are bits of the sources, or bitwise functions of some.
     bitwise: bool,
+    /// It is an exclusive or, three of which swap registers.
+    xor: bool,
+}
+
+/// What is known of a value, and why not all of it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Known {
+    value: u64,
+    unknown: u64,
+    why: Missing,
+}
+
+/// The exclusive or of two values in a register. Another one with one of the values gives the other, however much of both is unknown.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct XorOf {
+    reg: Reg,
+    dwords: u8,
+    values: [Known; 2],
+    /// Where the second value is.
+    second: Reg,
+}
+
+/// The two registers that an exclusive or reads.
+fn both_registers(scalar: &ScalarOp) -> Option<[Reg; 2]> {
+    match scalar.sources {
+        [(From::Scalar(a), _), (From::Scalar(b), _), _] if a != b => Some([a, b]),
+        _ => None,
+    }
+}
+
+/// Follows an exclusive or: what is unknown of the result if it takes a value out of an earlier one, whose record then is of what is left.
+fn take_out(wave: &mut Wave, scalar: &ScalarOp) -> Option<Known> {
+    let xor = wave.unknown.as_mut()?.xor.take()?;
+    let read = both_registers(scalar)?;
+    let (dst, dwords) = scalar.dst?;
+    let same = read.contains(&xor.reg) && read.contains(&xor.second) && dwords == xor.dwords;
+    let [first, second] = xor.values;
+    let held = (wave.value(xor.second, dwords), wave.unknown_value(xor.second, dwords));
+    let whole = wave.value(xor.reg, dwords) == first.value ^ second.value;
+    if !same || !whole || held != (second.value, second.unknown) {
+        return None;
+    }
+    if dst == xor.second {
+        let left = XorOf { values: [second, first], ..xor };
+        wave.unknown.as_mut()?.xor = Some(left);
+    }
+    Some(first)
+}
+
+/// Notes an exclusive or in the place of one of its sources.
+fn note_xor(wave: &mut Wave, scalar: &ScalarOp, values: &[(u64, u64); 3]) {
+    let (Some(read), Some((reg, dwords))) = (both_registers(scalar), scalar.dst) else { return };
+    let Some(own) = read.iter().position(|source| *source == reg) else { return };
+    let second = read[1 - own];
+    let known = |at: usize| Known { value: values[at].0, unknown: values[at].1, why: wave.why(read[at]) };
+    let values = [known(own), known(1 - own)];
+    if let Some(state) = &mut wave.unknown {
+        state.xor = Some(XorOf { reg, dwords, values, second });
+    }
 }
 
 impl ScalarOp {
@@ -61,7 +120,8 @@ impl ScalarOp {
             })
         };
         let bitwise = inst.row().traits.has(Trait::Bitwise);
-        Some(ScalarOp { op, sources, dst, reads_scc: scc(true), writes_scc: scc(false), bitwise })
+        let xor = matches!(inst.opcode(), Opcode::s_xor_b32 | Opcode::s_xor_b64);
+        Some(ScalarOp { op, sources, dst, reads_scc: scc(true), writes_scc: scc(false), bitwise, xor })
     }
 }
 
@@ -72,6 +132,10 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, scalar: &ScalarOp
         && (values.iter().any(|(_, unknown)| *unknown != 0)
             || scalar.reads_scc && wave.unknown_sreg(Reg::SCC) != 0);
     let mode = wave.float_mode(machine.gpu.generation());
+    let taken = if scalar.xor { take_out(wave, scalar) } else { None };
+    if scalar.xor && taken.is_none() && unknown {
+        note_xor(wave, scalar, &values);
+    }
     let input = ScalarIn { a, b, d, scc: wave.scc };
     match scalar.op {
         Op::Scalar(f) => {
@@ -88,6 +152,9 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, scalar: &ScalarOp
                         wave,
                         scalar,
                     );
+                }
+                if let Some(known) = taken {
+                    (bits, why) = (known.unknown, known.why);
                 }
                 // A result that has a bit set for certain is not zero.
                 let certain = scalar.bitwise && value & !bits != 0;

@@ -6,6 +6,7 @@ use super::lanes::{PRIVATE_APERTURE, SHARED_APERTURE, merge, set_lanes};
 use super::local::LocalMemory;
 use super::operand::{From, LaneSource, SREGS, vector};
 use super::pending::Pending;
+use super::scalar::XorOf;
 use unwedge_isa::amdgcn::model::Type;
 use unwedge_isa::amdgcn::semantics::{LANES, Lanes, Mode};
 use unwedge_isa::amdgcn::{Gfx, Gpu, Reg};
@@ -20,6 +21,8 @@ pub(super) struct Unknown {
     pub(super) lanes: Vec<u64>,
     pub(super) why_s: [Missing; SREGS],
     pub(super) why_v: Vec<Missing>,
+    /// The last exclusive or of scalar registers.
+    pub(super) xor: Option<XorOf>,
 }
 
 /// One wave.

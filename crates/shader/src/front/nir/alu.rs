@@ -161,6 +161,12 @@ impl<'t> Translator<'_, 't> {
             ("udot_4x8_uadd", [_, _, _]) => {
                 return Ok(builder.value(Op::AmdDot4, Payload::None, &args, ty));
             }
+            ("fsin_amd", [_]) if ty == Type::B32 => {
+                return Ok(builder.value(Op::AmdSin, Payload::None, &args, ty));
+            }
+            ("fcos_amd", [_]) if ty == Type::B32 => {
+                return Ok(builder.value(Op::AmdCos, Payload::None, &args, ty));
+            }
             ("pack_half_2x16_rtz_split", [_, _]) if hardware => {
                 return Ok(builder.value(Op::AmdPackHalf, Payload::None, &args, ty));
             }
@@ -190,6 +196,11 @@ fn integer(b: &mut Builder<'_>, name: &str, args: &[Value], ty: Type) -> Option<
         ("b2i1" | "b2i8" | "b2i16" | "b2i32" | "b2i64", &[a]) => {
             let (one, zero) = (b.splat_constant(ty, 1), b.splat_constant(ty, 0));
             b.alu(Op::Select, &[a, one, zero])
+        }
+        ("b2b1", &[a]) if base == Base::B1 => a,
+        ("b2b1", &[a]) => {
+            let zero = b.splat_constant(b.func.ty(a), 0);
+            b.alu(Op::INe, &[a, zero])
         }
         ("bitfield_select", &[mask, insert, other]) => {
             let inserted = b.alu(Op::IAnd, &[mask, insert]);

@@ -4,8 +4,11 @@ use super::abi::{Argument, Arguments};
 use super::error::{NirError, Result, invalid, unsupported};
 use super::intrinsics::missing;
 use super::parse::{self, InstText, Item};
-use super::translate::Translator;
-use crate::ir::{AmdBuffer, AmdExport, AmdRegisters, Base, Op, Payload, SlotAccess, SlotDir, Type, Value};
+use super::translate::{LOAD_PASSED, LOCATION, MERGED_WAVE, Translator};
+use crate::ir::{
+    Access, AmdBuffer, AmdExport, AmdNumber, AmdRegisters, AmdTyped, Base, MemAccess, Op, Payload,
+    SlotAccess, SlotDir, Space, Type, Value,
+};
 use std::collections::BTreeMap;
 
 /// The first scalar register with an argument: the driver gives the address of its rings in those before.
@@ -17,6 +20,9 @@ const VALID: u64 = 4;
 /// The word of a pair of words.
 const PAIR: Type = Type { base: Base::B32, lanes: 2 };
 
+/// The words of a descriptor of a buffer.
+const QUAD: Type = Type { base: Base::B32, lanes: 4 };
+
 /// Intrinsics that are one of the operations of AMD GPUs.
 const SAME: &[(&str, Op)] = &[("lane_permute_16_amd", Op::AmdPermuteLane16)];
 
@@ -27,9 +33,15 @@ impl Arguments {
     /// # Errors
     /// When the text is not valid.
     pub fn registers(text: &str) -> std::result::Result<Arguments, NirError> {
-        let program = parse::parse(text)?;
+        let programs = parse::parse(text)?;
         let mut sizes: BTreeMap<u64, (bool, u16)> = BTreeMap::new();
-        for (item, line) in program.items.iter().zip(&program.lines) {
+        if programs.len() > 1 {
+            sizes.insert(MERGED_WAVE, (false, 1));
+        }
+        let items = programs.iter().flat_map(|program| {
+            program.items.iter().zip(&program.lines).map(move |(item, line)| (program, item, line))
+        });
+        for (program, item, line) in items {
             let Item::Inst(inst) = item else { continue };
             let vector = inst.name == "load_vector_arg_amd";
             let Some((_, ty)) = inst.def.filter(|_| vector || inst.name == "load_scalar_arg_amd") else {
@@ -84,6 +96,26 @@ impl<'t> Translator<'_, 't> {
                 let payload = self.buffer(inst)?;
                 Some(self.result(inst, Op::AmdLoadBuffer, payload, &args)?)
             }
+            "load_typed_buffer_amd" if hardware => {
+                self.arity(inst, 4)?;
+                let args = self.buffer_path(&operands[..4])?;
+                let payload = self.typed(inst)?;
+                Some(self.result(inst, Op::AmdLoadTyped, payload, &args)?)
+            }
+            "load_constant" if hardware => {
+                self.arity(inst, 1)?;
+                let offset = self.operand(&operands[0])?;
+                let offset = self.plus(offset, self.program.index(inst, "base")?.unwrap_or(0))?;
+                let Some((_, ty)) = inst.def else { return invalid("a load has no result") };
+                let words = self.build().value(Op::AmdConstants, Payload::None, &[], QUAD);
+                let descriptor = self.descriptor_of(words)?;
+                let mem = MemAccess {
+                    space: Space::Uniform,
+                    access: Access::READONLY,
+                    align: self.align(inst, ty.base)?,
+                };
+                Some(self.build().value(Op::Load, Payload::Mem(mem), &[descriptor, offset], ty))
+            }
             "store_buffer_amd" if hardware => {
                 self.arity(inst, 5)?;
                 self.store_raw(inst)?;
@@ -135,6 +167,17 @@ impl<'t> Translator<'_, 't> {
                 let payload = self.attribute(inst)?;
                 Some(self.result(inst, Op::LoadSlot, payload, &args)?)
             }
+            "store_output" if self.followed => {
+                self.pass_output(inst)?;
+                None
+            }
+            LOAD_PASSED => Some(self.passed_input(inst)?),
+            "gds_atomic_add_amd" if hardware => {
+                self.arity(inst, 3)?;
+                let args = self.operands(inst)?;
+                let offset = self.index_plus(inst, args[1])?;
+                Some(self.result(inst, Op::AmdAtomicAddGds, Payload::None, &[args[0], offset, args[2]])?)
+            }
             // Lanes that terminate do nothing that can be seen after it, as helpers.
             "terminate" | "demote" => {
                 self.build().inst(Op::Demote, Payload::None, &[], &[]);
@@ -155,6 +198,59 @@ impl<'t> Translator<'_, 't> {
             _ => return Ok(None),
         };
         Ok(Some(result))
+    }
+
+    /// Components of an output that the same invocation of the next shader reads.
+    fn pass_output(&mut self, inst: &InstText<'t>) -> Result<()> {
+        self.arity(inst, 2)?;
+        let operands = &self.program.operands[inst.operands.clone()];
+        let value = self.operand(&operands[0])?;
+        let location = self.slot_name(inst, &operands[1])?;
+        let first = self.small(inst, "component")?;
+        let mask = self.program.text(inst, "wrmask").ok_or_else(|| missing(inst, "wrmask"))?;
+        let ty = self.func.ty(value);
+        if ty.base != Base::B32 {
+            return unsupported(format!("an output of the type {ty}"));
+        }
+        for (lane, name) in (0..ty.lanes).zip("xyzw".chars()) {
+            let var = self.passed_on.component(location, first + lane);
+            if let Some(var) = var.filter(|_| mask.contains(name)) {
+                let mut builder = self.build();
+                let component = builder.extract(value, lane);
+                builder.inst(Op::StoreVar, Payload::Var(var, 1), &[component], &[]);
+            }
+        }
+        Ok(())
+    }
+
+    /// An input that the same invocation of the shader before has left.
+    fn passed_input(&mut self, inst: &InstText<'t>) -> Result<Value> {
+        self.arity(inst, 2)?;
+        let operands = &self.program.operands[inst.operands.clone()];
+        let location = self.slot_name(inst, &operands[1])?;
+        let first = self.small(inst, "component")?;
+        let Some((_, ty)) = inst.def else { return invalid("an input has no result") };
+        if ty.base != Base::B32 {
+            return unsupported(format!("an input of the type {ty}"));
+        }
+        let mut components = Vec::new();
+        for lane in 0..ty.lanes {
+            let Some(var) = self.passed_on.component(location, first.saturating_add(lane)) else {
+                return unsupported("an input that no shader before it leaves in registers");
+            };
+            components.push(self.build().value(Op::LoadVar, Payload::Var(var, 0), &[], Type::B32));
+        }
+        Ok(self.build().vec(&components))
+    }
+
+    /// The name of a location without an index.
+    fn slot_name(&self, inst: &InstText<'t>, index: &parse::Operand<'t>) -> Result<&'t str> {
+        if self.program.constant(index.id) != Some(0) {
+            return unsupported(format!("@{} with an index", inst.name));
+        }
+        // The number of locations follows the name.
+        let location = self.program.text(inst, LOCATION).and_then(|text| text.split(' ').next());
+        location.ok_or_else(|| missing(inst, LOCATION))
     }
 
     fn demote_if(&mut self, condition: Value) {
@@ -225,6 +321,26 @@ impl<'t> Translator<'_, 't> {
         let base = self.program.index(inst, "base")?.unwrap_or(0);
         let Ok(offset) = u32::try_from(base) else { return unsupported(format!("base={base}")) };
         Ok(Payload::Buffer(AmdBuffer { offset, access: self.access(inst)? }))
+    }
+
+    /// A format as `r8g8b8a8_unorm`, whose components have one width.
+    fn typed(&self, inst: &InstText<'_>) -> Result<Payload> {
+        let name = self.program.text(inst, "format").ok_or_else(|| missing(inst, "format"))?;
+        let Payload::Buffer(buffer) = self.buffer(inst)? else {
+            return unsupported(format!("format={name}"));
+        };
+        let (components, number) = name.split_once('_').unwrap_or((name, ""));
+        let widths = components.split(|c: char| c.is_ascii_alphabetic()).skip(1);
+        let widths: Vec<Option<u8>> = widths.map(|width| width.parse().ok()).collect();
+        let (bits, lanes) = (widths.first().copied().flatten(), widths.len());
+        let same = widths.iter().all(|width| *width == bits);
+        match (bits, AmdNumber::from_name(number)) {
+            (Some(bits @ (8 | 16 | 32)), Some(number)) if same && lanes <= 4 => {
+                let align = self.align(inst, Base::B8)?;
+                Ok(Payload::Typed(AmdTyped { buffer, lanes: lanes as u8, bits, number, align }))
+            }
+            _ => unsupported(format!("format={name}")),
+        }
     }
 
     /// A store to a buffer, of the first components alone.

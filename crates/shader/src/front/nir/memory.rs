@@ -86,6 +86,7 @@ const ACCESS: &[(&str, Access)] = &[
     ("non-uniform", Access::NONUNIFORM),
     ("can-speculate", Access::NONE),
     ("smem-amd", Access::NONE),
+    ("cp-ge-coherent-amd", Access::NONE),
     ("is-swizzled-amd", Access::NONE),
 ];
 
@@ -222,7 +223,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// The power of two that the address is a multiple of.
-    fn align(&self, inst: &InstText<'_>, base: Base) -> Result<u8> {
+    pub fn align(&self, inst: &InstText<'_>, base: Base) -> Result<u8> {
         let natural = base.bytes().max(1).trailing_zeros();
         let multiple = self.program.index(inst, "align_mul")?.unwrap_or(0);
         let offset = self.program.index(inst, "align_offset")?.unwrap_or(0);
@@ -240,6 +241,9 @@ impl<'t> Translator<'_, 't> {
                 text.chars().filter_map(|name| names.find(name)).fold(0, |mask, lane| mask | 1 << lane)
             }
         };
+        if mask & u32::from(u16::MAX) >> (16 - ty.lanes) == 0 {
+            return invalid("a store of no component");
+        }
         let mut lane = 0;
         while lane < ty.lanes {
             let run = (mask >> lane).trailing_ones().min(u32::from(ty.lanes - lane)) as u8;

@@ -1,5 +1,5 @@
-//! Reads NIR as Mesa prints it: the final form that a shader for AMD has before ACO, with or without marks of divergence. Compute, vertex, tessellation evaluation and
-//! fragment shaders are read.
+//! Reads NIR as Mesa prints it: the final form that a shader for AMD has before ACO, with or without marks of divergence. All stages of compute and graphics
+//! pipelines are read. Two shaders of a text are those that run merged: they become one, each in the lanes that have an invocation of it.
 //!
 //! What it makes: one function with structured flow, where results of `if` and `loop` take the place of phis; explicit memory
 //! operations; one descriptor for each binding that a constant offset of a descriptor set names. Source positions are lines of the
@@ -40,9 +40,12 @@ pub struct Options {
 /// When the text is not valid, or needs something that is not supported. The shader is not valid then.
 pub fn read(text: &str, options: &Options, shader: &mut Shader) -> Result<(), NirError> {
     shader.clear();
-    let program = parse::parse(text)?;
-    let scopes = scope::Scopes::new(&program, &options.arguments)?;
-    translate::translate(&program, &scopes, options, shader)?;
+    let mut programs = Vec::new();
+    for program in parse::parse(text)? {
+        let scopes = scope::Scopes::new(&program, &options.arguments)?;
+        programs.push((program, scopes));
+    }
+    translate::translate(&programs, options, shader)?;
     crate::valid::validate(shader).map_err(|invalid| {
         let loc = invalid.inst.and_then(|inst| shader.entry().loc(inst));
         let line = loc.map_or(0, |loc| shader.locs[loc].line);

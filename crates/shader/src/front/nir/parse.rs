@@ -80,6 +80,8 @@ pub(super) struct Program<'a> {
     pub shared_size: u32,
     pub scratch_size: u32,
     pub push_size: u32,
+    /// Bytes of constants that the driver places after the code.
+    pub constant_size: u32,
     pub decls: Vec<Decl<'a>>,
     /// A buffer of texels is declared.
     pub texel_buffers: bool,
@@ -148,7 +150,14 @@ const HEAD: &[&str] = &[
     "spacing",
     "ccw",
     "tcs_vertices_out",
-    "constants",
+    "tcs_same_invocation_inputs_read",
+    "vertices_in",
+    "vertices_out",
+    "invocations",
+    "input_primitive",
+    "output_primitive",
+    "uses_end_primitive",
+    "active_stream_mask",
 ];
 
 /// Where the parser is in the tree of flow.
@@ -180,32 +189,48 @@ enum State {
     End,
 }
 
-/// Reads a text.
-pub(super) fn parse(text: &str) -> std::result::Result<Program<'_>, NirError> {
-    let mut parser = Parser {
-        program: Program { workgroup_size: [1; 3], ..Program::default() },
-        open: Vec::new(),
-        blocks: HashMap::new(),
-        state: State::Start,
-        needs_block: true,
-        jumped: false,
-        phis: None,
-    };
+/// The most shaders of a text: those of two stages that run merged.
+const MAX_PROGRAMS: usize = 2;
+
+/// Reads a text: one shader, or several that run merged, in their order.
+pub(super) fn parse(text: &str) -> std::result::Result<Vec<Program<'_>>, NirError> {
+    let mut programs = Vec::new();
+    let mut parser = Parser::new();
     let mut number = 0u32;
     for line in text.lines() {
         number = number.saturating_add(1);
         let line = line.split_once("//").map_or(line, |(code, _)| code).trim();
-        if !line.is_empty() {
-            parser.line(line, number).map_err(|cause| cause.at(number))?;
+        if line.is_empty() {
+            continue;
         }
+        if parser.state == State::End && line.starts_with("shader:") {
+            programs.push(std::mem::replace(&mut parser, Parser::new()).program);
+            if programs.len() >= MAX_PROGRAMS {
+                return Err(NirCause::Unsupported("a third shader".to_owned()).at(number));
+            }
+        }
+        parser.line(line, number).map_err(|cause| cause.at(number))?;
     }
     if parser.state != State::End {
         return Err(NirCause::Expected("the end of a function").at(number));
     }
-    Ok(parser.program)
+    programs.push(parser.program);
+    Ok(programs)
 }
 
 impl<'a> Parser<'a> {
+    fn new() -> Parser<'a> {
+        Parser {
+            program: Program { workgroup_size: [1; 3], ..Program::default() },
+            open: Vec::new(),
+            blocks: HashMap::new(),
+            state: State::Start,
+            needs_block: true,
+            jumped: false,
+            phis: None,
+        }
+    }
+
     fn line(&mut self, line: &'a str, number: u32) -> Result<()> {
         match self.state {
             State::Start => {
@@ -217,6 +242,8 @@ impl<'a> Parser<'a> {
                     "MESA_SHADER_VERTEX" => Stage::Vertex,
                     "MESA_SHADER_TESS_EVAL" => Stage::TessEval,
                     "MESA_SHADER_FRAGMENT" => Stage::Fragment,
+                    "MESA_SHADER_TESS_CTRL" => Stage::TessControl,
+                    "MESA_SHADER_GEOMETRY" => Stage::Geometry,
                     stage => return unsupported(format!("the stage {stage}")),
                 };
                 self.program.stage = Some(stage);
@@ -225,9 +252,7 @@ impl<'a> Parser<'a> {
             }
             State::Head => self.head(line),
             State::Body => self.body(line, number),
-            State::End if line.starts_with("shader:") || line.starts_with("impl ") => {
-                unsupported("a second shader or function")
-            }
+            State::End if line.starts_with("impl ") => unsupported("a second function"),
             State::End => Err(NirCause::Expected("the end of the text")),
         }
     }
@@ -263,6 +288,7 @@ impl<'a> Parser<'a> {
             "shared_size" => self.program.shared_size = number()?,
             "scratch" | "scratch_size" => self.program.scratch_size = number()?,
             "uniforms" => self.program.push_size = number()?,
+            "constants" => self.program.constant_size = number()?,
             "float_controls_execution_mode" => self.float_controls(value.trim())?,
             key if HEAD.contains(&key) => {}
             key => return unsupported(format!("{key}:{value}")),
@@ -580,8 +606,13 @@ impl<'a> Parser<'a> {
                 continue;
             }
             for index in group.split(',').filter(|index| !index.trim().is_empty()) {
+                let index = index.trim();
+                // Outputs that transform feedback does not capture.
+                if matches!(index, "xfb()" | "xfb2()") {
+                    continue;
+                }
                 let Some((key, value)) = index.split_once('=') else {
-                    return unsupported(format!("the index {:?}", index.trim()));
+                    return unsupported(format!("the index {index:?}"));
                 };
                 self.program.indices.push((key.trim(), value.trim()));
             }

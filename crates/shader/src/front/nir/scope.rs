@@ -177,7 +177,7 @@ impl Scopes {
     }
 }
 
-impl Program<'_> {
+impl<'t> Program<'t> {
     /// The bits of a scalar constant.
     pub fn constant(&self, id: u32) -> Option<u64> {
         match &self.items[*self.values.get(&id)?] {
@@ -190,7 +190,7 @@ impl Program<'_> {
     }
 
     /// An index of an intrinsic as text.
-    pub fn text(&self, inst: &InstText<'_>, key: &str) -> Option<&str> {
+    pub fn text(&self, inst: &InstText<'_>, key: &str) -> Option<&'t str> {
         self.indices[inst.indices.clone()].iter().find(|(name, _)| *name == key).map(|(_, value)| *value)
     }
 

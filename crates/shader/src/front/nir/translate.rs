@@ -1,13 +1,13 @@
 //! Makes the function: blocks, ifs, loops and phis; what an instruction means is in the other modules.
 
 use super::Options;
-use super::abi::Arguments;
+use super::abi::{Argument, Arguments};
 use super::error::{NirCause, NirError, Result, invalid, unsupported};
 use super::parse::{InstText, Item, Operand, Program};
 use super::scope::{Scopes, Symbol};
 use crate::ir::{
     Access, Builder, Dim, Function, Inst, Loc, Op, Payload, Region, Resource, ResourceClass, ResourceData,
-    Shader, SourceLoc, Stage, Type, Value,
+    Shader, SourceLoc, Stage, Storage, Type, TypeNode, Value, Var, VarData,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -59,58 +59,154 @@ pub(super) struct Translator<'p, 't> {
     /// Whether the region has its terminator.
     terminated: bool,
     passed: usize,
+    /// Another shader follows in the same waves.
+    pub followed: bool,
+    /// What the first of two merged shaders leaves for the same invocation of the second.
+    pub passed_on: &'p PassedOn,
 }
 
-/// Makes the shader.
+/// Components that the second of two merged shaders reads in the registers of the first: a variable each, by the name of the location.
+#[derive(Debug, Default)]
+pub(super) struct PassedOn(BTreeMap<(String, u8), Var>);
+
+impl PassedOn {
+    /// The variable of a component.
+    pub fn component(&self, location: &str, component: u8) -> Option<Var> {
+        self.0.get(&(location.to_owned(), component)).copied()
+    }
+
+    /// Those that a program loads.
+    fn of(program: &Program<'_>, shader: &mut Shader) -> PassedOn {
+        let mut all = PassedOn::default();
+        for item in &program.items {
+            let Item::Inst(inst) = item else { continue };
+            let location = program.text(inst, LOCATION).filter(|_| inst.name == LOAD_PASSED);
+            // The number of locations follows the name.
+            let Some(name) = location.and_then(|text| text.split(' ').next()) else { continue };
+            for component in 0..MAX_COMPONENTS {
+                all.0.entry((name.to_owned(), component)).or_insert_with(|| {
+                    let ty = shader.types.push(TypeNode::Leaf(Type::B32));
+                    shader.vars.push(VarData::new(String::new(), Storage::Function, ty))
+                });
+            }
+        }
+        all
+    }
+}
+
+/// The intrinsic by which a merged shader reads what the one before it has in registers.
+pub(super) const LOAD_PASSED: &str = "load_per_vertex_input";
+/// The index that names the location of an input or output.
+pub(super) const LOCATION: &str = "io location";
+/// Components of a location.
+const MAX_COMPONENTS: u8 = 4;
+/// The argument that says how many lanes of the wave have a vertex, and how many an invocation of the second shader.
+pub(super) const MERGED_WAVE: u64 = 2;
+/// The bit of that argument from which on the lanes of the second shader are counted.
+const SECOND_COUNT: u8 = 8;
+
+/// Makes the shader, of one text or of two that run merged.
 pub(super) fn translate(
-    program: &Program<'_>,
-    scopes: &Scopes,
+    programs: &[(Program<'_>, Scopes)],
     options: &Options,
     shader: &mut Shader,
 ) -> std::result::Result<(), NirError> {
-    shader.info.name = program.name.to_owned();
-    shader.info.stage = program.stage.unwrap_or(Stage::Compute);
-    shader.info.workgroup_size = program.workgroup_size;
-    shader.info.shared_size = program.shared_size;
-    shader.info.scratch_size = program.scratch_size;
-    shader.info.push_size = program.push_size;
-    shader.info.float_modes = program.float_modes;
+    let Some((last, _)) = programs.last() else { return Err(NirCause::Expected("shader:").at(0)) };
+    let size =
+        |of: fn(&Program<'_>) -> u32| programs.iter().map(|(program, _)| of(program)).max().unwrap_or(0);
+    shader.info.name = last.name.to_owned();
+    shader.info.stage = last.stage.unwrap_or(Stage::Compute);
+    shader.info.workgroup_size = last.workgroup_size;
+    shader.info.shared_size = size(|program| program.shared_size);
+    shader.info.scratch_size = size(|program| program.scratch_size);
+    shader.info.push_size = size(|program| program.push_size);
+    shader.info.constant_size = size(|program| program.constant_size);
+    shader.info.float_modes = last.float_modes;
     shader.files.push(options.file.clone());
-    let resources = resources(program, scopes, shader);
-    let locs: Vec<Loc> =
-        program.lines.iter().map(|&line| shader.locs.push(SourceLoc { file: 0, line, column: 0 })).collect();
     shader.add_function();
-    let func = shader.entry_mut();
-    func.name = program.name.to_owned();
-    let region = func.body();
-    let mut translator = Translator {
-        program,
-        scopes,
-        arguments: &options.arguments,
-        hardware: options.arguments.are_registers() || program.stage != Some(Stage::Compute),
-        func,
-        region,
-        loc: None,
-        frames: Vec::new(),
-        values: HashMap::new(),
-        defined: Vec::new(),
-        handles: BTreeMap::new(),
-        block: 0,
-        pending: Vec::new(),
-        reachable: true,
-        terminated: false,
-        passed: 0,
-    };
-    translator.descriptors(&resources);
-    for (at, item) in program.items.iter().enumerate() {
-        translator.loc = Some(locs[at]);
-        translator.item(at, item).map_err(|cause| cause.at(program.lines[at]))?;
+    last.name.clone_into(&mut shader.entry_mut().name);
+    let merged = programs.len() > 1;
+    let passed_on = if merged { PassedOn::of(last, shader) } else { PassedOn::default() };
+    // Where nothing is in memory, one branch is around both.
+    let joined = !passed_on.0.is_empty();
+    let mut region = shader.entry().body();
+    let mut branches = Vec::new();
+    let (mut terminated, mut reachable) = (false, true);
+    for (part, (program, scopes)) in programs.iter().enumerate() {
+        let resources = resources(program, scopes, shader);
+        let line_loc = |&line: &u32| shader.locs.push(SourceLoc { file: 0, line, column: 0 });
+        let locs: Vec<Loc> = program.lines.iter().map(line_loc).collect();
+        let branch = merged && (part == 0 || !joined && !chooses_lanes(program));
+        if branch {
+            let bit = if part == 0 { 0 } else { SECOND_COUNT };
+            let lanes = merged_lanes(shader, region, options, bit).map_err(|cause| cause.at(0))?;
+            let (inst, then, other) = Builder::at_end(shader.entry_mut(), region).if_(lanes, &[]);
+            Builder::at_end(shader.entry_mut(), other).break_(inst, &[]);
+            branches.push((inst, region));
+            region = then;
+        }
+        let mut translator = Translator {
+            program,
+            scopes,
+            arguments: &options.arguments,
+            hardware: options.arguments.are_registers() || program.stage != Some(Stage::Compute),
+            func: shader.entry_mut(),
+            region,
+            loc: None,
+            frames: Vec::new(),
+            values: HashMap::new(),
+            defined: Vec::new(),
+            handles: BTreeMap::new(),
+            block: 0,
+            pending: Vec::new(),
+            reachable: true,
+            terminated: false,
+            passed: 0,
+            followed: part + 1 < programs.len(),
+            passed_on: &passed_on,
+        };
+        translator.descriptors(&resources);
+        for (at, item) in program.items.iter().enumerate() {
+            translator.loc = Some(locs[at]);
+            translator.item(at, item).map_err(|cause| cause.at(program.lines[at]))?;
+        }
+        (terminated, reachable) = (translator.terminated, translator.reachable);
+        if joined && part == 0 {
+            continue;
+        }
+        while let Some((inst, outer)) = branches.pop() {
+            if !terminated {
+                Builder::at_end(shader.entry_mut(), region).break_(inst, &[]);
+            }
+            (region, terminated, reachable) = (outer, false, true);
+        }
     }
-    if !translator.terminated {
-        let op = if translator.reachable { Op::Return } else { Op::Unreachable };
-        translator.build().inst(op, Payload::None, &[], &[]);
+    if !terminated {
+        let op = if reachable { Op::Return } else { Op::Unreachable };
+        Builder::at_end(shader.entry_mut(), region).inst(op, Payload::None, &[], &[]);
     }
     Ok(())
+}
+
+/// Whether a shader that runs merged chooses its lanes itself.
+fn chooses_lanes(program: &Program<'_>) -> bool {
+    program.items.iter().any(|item| match item {
+        Item::Inst(inst) => {
+            inst.name == "is_subgroup_invocation_lt_amd"
+                && program.text(inst, "base") == Some(&SECOND_COUNT.to_string())
+        }
+        _ => false,
+    })
+}
+
+/// Whether the invocation is one of those of a merged shader, whose number is in the wave's argument from a bit on.
+fn merged_lanes(shader: &mut Shader, region: Region, options: &Options, bit: u8) -> Result<Value> {
+    let Argument::Register(registers) = options.arguments.get(MERGED_WAVE) else {
+        return unsupported("merged shaders whose arguments are not in registers");
+    };
+    let mut builder = Builder::at_end(shader.entry_mut(), region);
+    let counts = builder.value(Op::AmdRegister, Payload::Register(registers), &[], Type::B32);
+    Ok(builder.value(Op::AmdLaneBelow, Payload::Number(bit), &[counts], Type::BOOL))
 }
 
 /// The bindings that the shader uses.
@@ -243,6 +339,9 @@ impl<'t> Translator<'_, 't> {
             Item::Loop { end } => self.start_loop(at, *end),
             Item::EndLoop => self.end_loop(),
             Item::Break | Item::Continue => self.jump(matches!(item, Item::Break)),
+            Item::Return | Item::Halt if self.followed => {
+                unsupported("the end of an invocation before the shader that follows in its wave")
+            }
             Item::Return | Item::Halt => {
                 let op = if matches!(item, Item::Return) { Op::Return } else { Op::Terminate };
                 self.build().inst(op, Payload::None, &[], &[]);
