@@ -312,10 +312,6 @@ fn front_in(
     let float_mode = float_mode(&shader.info.float_modes)?;
     lower::lower(shader, options);
     let args = Args::of(&[shader], options)?;
-    if args.interface.culls {
-        let [position, rest] = culling::split(shader);
-        return front_lowered(program, &[&position, &rest], args, float_mode, options, watch);
-    }
     front_lowered(program, &[shader], args, float_mode, options, watch)
 }
 
@@ -394,6 +390,10 @@ pub(crate) fn front_lowered(
     options: &Options,
     watch: &mut dyn FnMut(&'static str, &Program),
 ) -> Result<Masked, CompileError> {
+    // A shader that culls runs in two parts.
+    let halves = parts.first().filter(|_| args.interface.culls).map(|shader| culling::split(shader));
+    let halves: Option<[&Shader; 2]> = halves.as_ref().map(|halves| halves.each_ref());
+    let parts = halves.as_ref().map_or(parts, |halves| &halves[..]);
     let mut program = select::select(program, parts, &args, options)?;
     watch(FRONT_PHASES[0], &program);
     opt::optimize(&mut program, float_mode, options.passes);

@@ -69,8 +69,15 @@ impl LinkedProgram {
     /// What is not compiled.
     pub fn front(&self, watch: &mut dyn FnMut(&'static str, &Program)) -> Result<Masked, PipelineError> {
         let parts: Vec<&Shader> = self.shaders.iter().collect();
-        front_lowered(Program::new(self.options.gpu), &parts, self.args.clone(), self.float_mode, &self.options, watch)
-            .map_err(|error| self.error(error))
+        front_lowered(
+            Program::new(self.options.gpu),
+            &parts,
+            self.args.clone(),
+            self.float_mode,
+            &self.options,
+            watch,
+        )
+        .map_err(|error| self.error(error))
     }
 
     /// Compiles it.
@@ -233,9 +240,8 @@ impl Linker {
         let generation = self.options.gpu.generation();
         let (mode, shape) = (self.options.graphics.mode(generation), self.options.graphics.shape);
         let all = rows().filter(|row| row.holds(generation) && row.mode == mode && row.shape == shape);
-        let is_there = |row: &StageRow| {
-            row.hardware != HardwareStage::Ps || self.find(Stage::Fragment).is_some()
-        };
+        let is_there =
+            |row: &&StageRow| row.hardware != HardwareStage::Ps || self.find(Stage::Fragment).is_some();
         all.filter(is_there).map(|row| self.program(row)).collect()
     }
 
@@ -243,7 +249,7 @@ impl Linker {
         self.shaders.iter().position(|shader| shader.info.stage == stage)
     }
 
-    fn program(&self, row: StageRow) -> Result<LinkedProgram, PipelineError> {
+    fn program(&self, row: &StageRow) -> Result<LinkedProgram, PipelineError> {
         let mut options = self.options.clone();
         let stages: Vec<Stage> = row
             .software
@@ -272,7 +278,7 @@ impl Linker {
         let (args, modes) = if row.software == [SoftwareStage::Copy] {
             let geometry = shaders.pop().unwrap_or_default();
             let (copy, slots) = lower::geometry::copy_shader(&geometry, &options);
-            let (args, modes) = (Args::copy(&copy, &options, slots), Ok(copy.info.float_modes));
+            let (args, modes) = (Args::copy(&geometry, &copy, &options, slots), Ok(copy.info.float_modes));
             shaders.push(copy);
             (args, modes)
         } else {
@@ -287,7 +293,7 @@ impl Linker {
         let float_mode = float_mode(&modes).map_err(failed)?;
         Ok(LinkedProgram {
             hardware: row.hardware,
-            software: row.software,
+            software: row.software.clone(),
             shaders,
             args,
             float_mode,

@@ -4,8 +4,8 @@
 
 use std::fmt;
 use std::sync::LazyLock;
-use unwedge_isa::amdgcn::{Gfx, Gpu};
 use unwedge_isa::amdgcn::model::{GENS, generations};
+use unwedge_isa::amdgcn::{Gfx, Gpu};
 use unwedge_shader::ir::Stage;
 
 const TABLE: &str = include_str!("../data/amd/stages.txt");

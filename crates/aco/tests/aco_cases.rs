@@ -3,14 +3,14 @@
 mod rig;
 
 use rig::cases::{Case, CaseLine, cases, machine, text_line};
-use rig::translate::{CaseArgument, LANE_BYTES, PART_BYTES, PartResult, Ssa, Temps, append, computing, sections, ssa, whole};
+use rig::translate::{
+    CaseArgument, LANE_BYTES, PART_BYTES, PartResult, Ssa, Temps, append, computing, sections, ssa, whole,
+};
 use std::ops::Range;
 use unwedge_aco::assemble::assemble;
 use unwedge_aco::hardware;
 use unwedge_aco::ir::shape::Variants;
-use unwedge_aco::ir::{
-    Definition, Inst, NewInst, Op, Operand, Payload, Program, Progress, Pseudo, Source,
-};
+use unwedge_aco::ir::{Definition, Inst, NewInst, Op, Operand, Payload, Program, Progress, Pseudo, Source};
 use unwedge_aco::machine::{MachineProgram, from_program};
 use unwedge_aco::{BackPhase, Limits, Passes, finish, finish_watched, forward, hazards, optimize, valid};
 use unwedge_isa::amdgcn::model::{Role, Type};

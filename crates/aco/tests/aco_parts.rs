@@ -5,14 +5,14 @@
 mod rig;
 
 use rig::pipeline::{
-    build, build_with_epilog, build_with_pixel_prolog, build_with_prolog, expect, expect_formats, expect_prolog,
-    judge, pixel_exports,
+    build, build_with_epilog, build_with_pixel_prolog, build_with_prolog, expect, expect_formats,
+    expect_prolog, judge, pixel_exports,
 };
 use rig::recorded::in_parallel;
 use std::collections::BTreeMap;
-use unwedge_aco::{Options, compile};
 use unwedge_aco::abi::{Argument, PixelProlog};
 use unwedge_aco::graphics::{TargetFormat, VertexInput};
+use unwedge_aco::{Options, compile};
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_isa::amdgcn::texel::TexelFormat;
 use unwedge_shader::ir::{Shader, Stage};
@@ -68,8 +68,7 @@ fn require(verdicts: &[(u64, Verdict)]) {
         }
     }
     println!("not compared: {reasons:?}");
-    let wrong: Vec<_> =
-        verdicts.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Wrong(_))).collect();
+    let wrong: Vec<_> = verdicts.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Wrong(_))).collect();
     let agree = verdicts.iter().filter(|(_, verdict)| *verdict == Verdict::Agrees).count();
     println!("{agree} of {} agree", verdicts.len());
     assert!(wrong.is_empty(), "{wrong:#?}");
@@ -80,7 +79,9 @@ fn with_epilog(shader: &Shader, options: &Options, seed: u64) -> Result<Verdict,
     let text = |(step, what): (&str, String)| format!("{} {step}: {what}", options.gpu.name());
     let lanes = if options.gpu.wave64() { 64 } else { 32 };
     let parts = match (build(shader, options), build_with_epilog(shader, options)) {
-        (Err(("compile", whole)), Err(("compile", parts))) if whole == parts => return Ok(Verdict::NotCompared(whole)),
+        (Err(("compile", whole)), Err(("compile", parts))) if whole == parts => {
+            return Ok(Verdict::NotCompared(whole));
+        }
         (whole, parts) => whole.and(parts).map_err(text)?,
     };
     let Some(expected) = expect(shader, lanes, seed) else {

@@ -245,8 +245,10 @@ impl Clone for Program {
             scratch,
             lds_bytes,
             argument_bounds,
+            contract,
             whole_waves,
             parts_share,
+            neighbours,
             combinations,
             temps,
             insts,
@@ -257,6 +259,7 @@ impl Clone for Program {
         (self.gpu, self.progress, self.scratch) = (*gpu, *progress, *scratch);
         (self.scratch_bytes, self.lds_bytes) = (*scratch_bytes, *lds_bytes);
         (self.whole_waves, self.parts_share) = (*whole_waves, *parts_share);
+        (self.contract, self.neighbours) = (*contract, *neighbours);
         self.combinations = *combinations;
         self.blocks.clone_from(blocks);
         self.constructs.clone_from(constructs);

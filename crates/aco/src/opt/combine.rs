@@ -386,7 +386,8 @@ impl Combiner<'_> {
     fn scalar_shift_add(&mut self, inst: Inst, outer: Opcode) -> bool {
         use Opcode as O;
         let carry = self.program.definitions(inst).get(1).and_then(|definition| definition.temp);
-        if !matches!(outer, O::s_add_u32 | O::s_add_i32) || carry.is_some_and(|carry| self.uses.count(carry) > 0)
+        if !matches!(outer, O::s_add_u32 | O::s_add_i32)
+            || carry.is_some_and(|carry| self.uses.count(carry) > 0)
         {
             return false;
         }
@@ -501,14 +502,18 @@ impl Combiner<'_> {
             _ => return false,
         };
         let words = matches!(outer, O::v_add_f32 | O::v_sub_f32 | O::v_subrev_f32);
-        let (multiply, fused) = if words { (O::v_mul_f32, O::v_fma_f32) } else { (O::v_mul_f16, O::v_fma_f16) };
+        let (multiply, fused) =
+            if words { (O::v_mul_f32, O::v_fma_f32) } else { (O::v_mul_f16, O::v_fma_f16) };
         let twice = words && self.flushes && self.variants.has(O::v_mad_f32);
         let once = self.program.contract && !self.program[inst].exact && self.variants.has(fused);
         let both = if twice { O::v_mad_f32 } else { fused };
         let mods = self.program[inst].mods;
         let mut rest = mods;
         rest.set(Mod::Neg, 0);
-        if !(twice || once) || rest != Mods::default() || !matches!(self.program[inst].form, Form::Native | Form::E64) {
+        if !(twice || once)
+            || rest != Mods::default()
+            || !matches!(self.program[inst].form, Form::Native | Form::E64)
+        {
             return false;
         }
         let operands = self.program.operands(inst).to_vec();

@@ -180,8 +180,17 @@ impl<'a> LatencyOrder<'a> {
         let mut live = [0i64; 2];
         let mut now = 0;
         while !order.is_empty() {
-            let state =
-                PartState { program, part, facts: &facts, heights: &heights, reads: &reads, order: &order, now, live, most };
+            let state = PartState {
+                program,
+                part,
+                facts: &facts,
+                heights: &heights,
+                reads: &reads,
+                order: &order,
+                now,
+                live,
+                most,
+            };
             let chosen = self.choose(&state);
             let Some(at) = order.remove(chosen) else { break };
             let inst = part[at];

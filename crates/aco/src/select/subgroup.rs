@@ -1,8 +1,8 @@
 //! Subgroup operations that the lowering leaves: ballots, broadcasts and shuffles of words.
 
 use super::{Selected, Selector};
-use crate::stages::HardwareStage;
 use crate::ir::{Definition, NewInst, Operand, Payload, PhysReg, Pseudo, RegClass, Temp};
+use crate::stages::HardwareStage;
 use unwedge_isa::amdgcn::Opcode;
 use unwedge_isa::amdgcn::model::Gfx;
 use unwedge_shader::ir::{self as shader_ir, Base, Inst, Op, Value};
@@ -173,7 +173,11 @@ impl Selector<'_> {
         let uniform = reduced != Op::IMul && !self.divergence.is_divergent(func.args(inst)[0]);
         if op == Op::Reduce && cluster == 0 && uniform {
             let reduced = self.reduce_uniform(reduced, value);
-            return Ok(if self.banks.is_vector(result) { self.in_vgpr(reduced) } else { self.in_scalar(reduced) });
+            return Ok(if self.banks.is_vector(result) {
+                self.in_vgpr(reduced)
+            } else {
+                self.in_scalar(reduced)
+            });
         }
         let value = Operand { late_kill: true, ..self.in_vgpr(value) };
         let value = if value.is_undef() { self.copy(RegClass::V1, Operand::c32(0)) } else { value };

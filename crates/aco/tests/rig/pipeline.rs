@@ -326,7 +326,8 @@ impl Case {
             for (location, words) in &self.vertices {
                 let format = self.formats.get(location);
                 let instance = instance + self.first_instance;
-                let at = if format.is_some_and(|input| input.instanced) { instance } else { index } as usize * 4;
+                let at =
+                    if format.is_some_and(|input| input.instanced) { instance } else { index } as usize * 4;
                 let words = [0, 1, 2, 3].map(|lane| words[at + lane]);
                 let lanes = format.map_or(words, |input| components(words, input)).map(Some);
                 let slot = *location + u32::from(FIRST_LOCATION_SLOT);

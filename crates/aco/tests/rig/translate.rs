@@ -4,7 +4,8 @@ use super::cases::{Case, CaseLine, PseudoLine, PseudoOperand};
 use std::collections::HashMap;
 use unwedge_aco::ir::shape::{self, Variants};
 use unwedge_aco::ir::{
-    Block, Definition, FloatFreedom, Inst, NewInst, Op, Operand, Payload, PhysReg, Program, Pseudo, RegClass, Temp,
+    Block, Definition, FloatFreedom, Inst, NewInst, Op, Operand, Payload, PhysReg, Program, Pseudo, RegClass,
+    Temp,
 };
 use unwedge_base::entity::Entity;
 use unwedge_isa::amdgcn::model::{Class, Form, Mod, Role, Type};

@@ -43,10 +43,12 @@ impl AttributeLoads {
         let bits = format.components();
         let generation = gpu.generation();
         if bits.iter().all(|width| matches!(width, 0 | 32)) {
-            let plain = matches!(format.number(), NumberFormat::Float | NumberFormat::Uint | NumberFormat::Sint);
+            let plain =
+                matches!(format.number(), NumberFormat::Float | NumberFormat::Uint | NumberFormat::Sint);
             return plain.then_some(AttributeLoads::Dwords);
         }
-        let signed = matches!(format.number(), NumberFormat::Snorm | NumberFormat::Sscaled | NumberFormat::Sint);
+        let signed =
+            matches!(format.number(), NumberFormat::Snorm | NumberFormat::Sscaled | NumberFormat::Sint);
         if bits[3] == 2 && signed && generation <= Gfx::Gfx8 && gpu.version() != STONEY {
             return None;
         }
