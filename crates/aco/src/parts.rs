@@ -18,7 +18,11 @@ use unwedge_shader::ir::{
 /// # Errors
 ///
 /// What is not compiled.
-pub fn compile_vertex_prolog(main: &Args, float_mode: u8, options: &Options) -> Result<Compiled, CompileError> {
+pub fn compile_vertex_prolog(
+    main: &Args,
+    float_mode: u8,
+    options: &Options,
+) -> Result<Compiled, CompileError> {
     let mut options = options.clone();
     options.graphics.prolog = false;
     let is_attribute = |argument| matches!(argument, Argument::Attribute(_));

@@ -233,9 +233,8 @@ impl Linker {
         let generation = self.options.gpu.generation();
         let (mode, shape) = (self.options.graphics.mode(generation), self.options.graphics.shape);
         let all = rows().filter(|row| row.holds(generation) && row.mode == mode && row.shape == shape);
-        let is_there = |row: &StageRow| {
-            row.hardware != HardwareStage::Ps || self.find(Stage::Fragment).is_some()
-        };
+        let is_there =
+            |row: &StageRow| row.hardware != HardwareStage::Ps || self.find(Stage::Fragment).is_some();
         all.filter(is_there).map(|row| self.program(row)).collect()
     }
 

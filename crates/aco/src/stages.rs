@@ -3,8 +3,8 @@
 //! A merged stage runs two software stages one after the other, in lanes whose numbers the word [`MergedWaveInfo`] gives.
 
 use std::fmt;
-use unwedge_isa::amdgcn::{Gfx, Gpu};
 use unwedge_isa::amdgcn::model::{GENS, generations};
+use unwedge_isa::amdgcn::{Gfx, Gpu};
 use unwedge_shader::ir::Stage;
 
 const TABLE: &str = include_str!("../data/amd/stages.txt");

@@ -117,7 +117,12 @@ fn slots(shader: &Shader) -> BTreeSet<u16> {
 }
 
 /// Compares each program of a pipeline with the shaders in it. Returns how many were compared.
-fn compare(shaders: &[Shader], programs: Vec<Compiled>, options: &Options, seed: u64) -> Result<usize, String> {
+fn compare(
+    shaders: &[Shader],
+    programs: Vec<Compiled>,
+    options: &Options,
+    seed: u64,
+) -> Result<usize, String> {
     let lanes = if options.gpu.wave64() { 64 } else { 32 };
     let of = |stage| shaders.iter().find(|shader| shader.info.stage == stage);
     let text = |(step, what): (&str, String)| format!("{step}: {what}");
@@ -153,7 +158,8 @@ fn compare(shaders: &[Shader], programs: Vec<Compiled>, options: &Options, seed:
                 own.extend(programs.next());
             }
             let copy = programs.next_if(|next| {
-                second.info.stage == Stage::Geometry && next.args.interface.hardware == Some(HardwareStage::Vs)
+                second.info.stage == Stage::Geometry
+                    && next.args.interface.hardware == Some(HardwareStage::Vs)
             });
             if let Some(expected) = expect_group(first, second, lanes, seed) {
                 judge_group(&expected, &GroupPrograms::of(own, copy), options, seed).map_err(text)?;

@@ -35,8 +35,7 @@ fn options(args: &AcoCodegen) -> Result<Options, Failure> {
         return Err(Failure::Usage(format!("there are {TARGETS} attachments")));
     }
     let patch_vertices = args.patch_vertices;
-    let mut graphics =
-        GraphicsOptions { legacy: args.nongg, patch_vertices, ..GraphicsOptions::default() };
+    let mut graphics = GraphicsOptions { legacy: args.nongg, patch_vertices, ..GraphicsOptions::default() };
     for (location, format) in (0..).zip(&args.vertex_formats) {
         let input = VertexInput { format: *format, ..VertexInput::floats(location) };
         graphics.vertex_inputs.insert(location, input);

@@ -235,16 +235,24 @@ fn programs_of_a_pipeline_have_statistics_phases_and_files() {
     assert!(err.contains("NGG (vertex):") && err.contains("PS (fragment):"), "{err}");
     let json: serde_json::Value = serde_json::from_str(&out).expect("JSON");
     assert_eq!(json["schema"], "unwedge.aco-pipeline");
-    assert_eq!((&json["programs"][0]["hardware"], &json["programs"][1]["stages"][0]), (&"NGG".into(), &"fragment".into()));
-    assert!(json["programs"][1]["statistics"]["instructions"].as_u64().is_some_and(|count| count > 0), "{out}");
+    assert_eq!(
+        (&json["programs"][0]["hardware"], &json["programs"][1]["stages"][0]),
+        (&"NGG".into(), &"fragment".into())
+    );
+    assert!(
+        json["programs"][1]["statistics"]["instructions"].as_u64().is_some_and(|count| count > 0),
+        "{out}"
+    );
     assert_eq!(json["attributes"], serde_json::json!([{ "slot": 33, "parameter": 0 }]));
     let (code, out, err) = run(&["--print-after", "select,opt"]);
     assert_eq!((code, err.as_str(), out.matches("; after ").count()), (Some(0), "", 4), "{out}");
-    let headings: Vec<&str> = out.lines().filter(|line| line.contains('(') && line.starts_with("; ")).collect();
+    let headings: Vec<&str> =
+        out.lines().filter(|line| line.contains('(') && line.starts_with("; ")).collect();
     assert_eq!(headings, ["; NGG (vertex)", "; PS (fragment)"]);
     let (code, _, err) = run(&["--emit", "code", "-o", "all.bin"]);
     assert_eq!((code, err.as_str()), (Some(0), ""));
-    let sizes = ["all.ngg.bin", "all.ps.bin"].map(|file| std::fs::read(folder.path(file)).expect("written").len());
+    let sizes =
+        ["all.ngg.bin", "all.ps.bin"].map(|file| std::fs::read(folder.path(file)).expect("written").len());
     assert!(sizes.iter().all(|size| *size > 0 && size % 4 == 0), "{sizes:?}");
     assert_eq!(run(&["--emit", "code"]).0, Some(2));
     assert_eq!(run(&["--run"]).0, Some(2));
@@ -255,14 +263,18 @@ fn programs_of_a_pipeline_have_statistics_phases_and_files() {
 #[test]
 fn parts_of_shaders_follow_each_other() {
     let compile = |args: &[&str], shader: &[u8]| {
-        let (code, out, err) = outcome(&[&["aco", "compile", "--gpu", "gfx1030"], args, &["-"]].concat(), shader);
+        let (code, out, err) =
+            outcome(&[&["aco", "compile", "--gpu", "gfx1030"], args, &["-"]].concat(), shader);
         assert_eq!((code, err.as_str()), (Some(0), ""));
         out
     };
     let text = compile(&["--parts", "--vertex-formats", "8_8_8_8_UNORM"], &vertex());
     let (prolog, main) = text.split_once("; main part\n").expect("two parts");
     assert!(prolog.starts_with("; prolog\n") && prolog.contains("tbuffer_load_format_xyzw"), "{text}");
-    assert!(!prolog.contains("s_endpgm") && !main.contains("buffer_load") && main.contains("s_endpgm"), "{text}");
+    assert!(
+        !prolog.contains("s_endpgm") && !main.contains("buffer_load") && main.contains("s_endpgm"),
+        "{text}"
+    );
     let text = compile(&["--parts", "--color-formats", "fp16_abgr"], &fragment(0));
     let (main, epilog) = text.split_once("; epilog\n").expect("two parts");
     assert!(!main.contains("exp mrt") && !main.contains("s_endpgm"), "{text}");

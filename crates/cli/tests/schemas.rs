@@ -293,8 +293,13 @@ fn code_and_shaders(schemas: &mut Schemas) {
             ["aco", "compile", "--gpu", "gfx1030", "--json", "--run", "--compare", "--buffer", buffer, "-"];
         schemas.run("aco compile", &args, SHADER);
     }
-    let vertex = String::from_utf8_lossy(SHADER).replace("compute", "vertex").replace("workgroup_size 4", "workgroup_size 1");
-    let empty = vertex.split("resource").next().map(|head| format!("{head}fn f0 \"main\" () -> () {{\n  return\n}}\n"));
+    let vertex = String::from_utf8_lossy(SHADER)
+        .replace("compute", "vertex")
+        .replace("workgroup_size 4", "workgroup_size 1");
+    let empty = vertex
+        .split("resource")
+        .next()
+        .map(|head| format!("{head}fn f0 \"main\" () -> () {{\n  return\n}}\n"));
     let args = ["aco", "compile", "--gpu", "gfx1030", "--json", "--pipeline", "-"];
     schemas.run("aco compile", &args, empty.unwrap_or_default().as_bytes());
 }

@@ -13,7 +13,9 @@ use crate::ir::PhysReg;
 use crate::stages::{self, HardwareStage, SoftwareStage};
 use std::collections::{BTreeMap, BTreeSet};
 use unwedge_isa::amdgcn::Gfx;
-use unwedge_shader::ir::{AmdRegisters, FIRST_LOCATION_SLOT, InterpAt, Op, Payload, Shader, SlotAccess, SlotDir, Stage, SystemValue};
+use unwedge_shader::ir::{
+    AmdRegisters, FIRST_LOCATION_SLOT, InterpAt, Op, Payload, Shader, SlotAccess, SlotDir, Stage, SystemValue,
+};
 
 /// User registers that the hardware loads, up to gfx8 and since.
 const USER_SGPRS: [usize; 2] = [16, 32];
@@ -170,10 +172,9 @@ impl PixelProlog {
         use PixelInput as P;
         let inputs = P::ALL.into_iter().filter(|input| main & input.bit() != 0);
         let mut enabled = inputs.fold(0, |all, input| all | self.source(input).bit());
-        for (centroid, center) in [
-            (P::PerspectiveCentroid, P::PerspectiveCenter),
-            (P::LinearCentroid, P::LinearCenter),
-        ] {
+        for (centroid, center) in
+            [(P::PerspectiveCentroid, P::PerspectiveCenter), (P::LinearCentroid, P::LinearCenter)]
+        {
             if self.centroid_at_center && enabled & centroid.bit() != 0 {
                 enabled |= center.bit();
             }

@@ -16,7 +16,7 @@ pub use entities::{Block, Construct, Inst, Temp};
 pub use inst::{InstData, Memory, NewInst, Op, Payload, Pseudo};
 pub use operand::{Definition, Operand, Source};
 pub use program::{
-    Neighbours,
-    BlockData, ConstructData, ConstructKind, Jump, Program, Progress, RegCounts, Role, ScratchArgs,
+    BlockData, ConstructData, ConstructKind, Jump, Neighbours, Program, Progress, RegCounts, Role,
+    ScratchArgs,
 };
 pub use reg::{PhysReg, RegRun};

@@ -25,7 +25,9 @@ mod system;
 use crate::abi::{ArgLocation, Args, Argument, Interface, is_image, lanes_read};
 use crate::compile::{CompileError, Options};
 use crate::ir::shape::Variants;
-use crate::ir::{Block, Definition, Neighbours, NewInst, Operand, PhysReg, Program, Pseudo, RegClass, ScratchArgs, Temp};
+use crate::ir::{
+    Block, Definition, Neighbours, NewInst, Operand, PhysReg, Program, Pseudo, RegClass, ScratchArgs, Temp,
+};
 use crate::stages::{HardwareStage, shifts_local_vectors};
 use banks::Banks;
 use flow::Frame;

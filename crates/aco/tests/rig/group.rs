@@ -69,8 +69,7 @@ fn stored_components(shader: &Shader) -> Vec<(u16, u8)> {
     let mut shader = shader.clone();
     lower_io(&mut shader);
     let stored = stored_by(&shader).into_iter();
-    let mut stored: Vec<_> =
-        stored.map(|(key, component, _)| (key.slot as u16, component as u8)).collect();
+    let mut stored: Vec<_> = stored.map(|(key, component, _)| (key.slot as u16, component as u8)).collect();
     stored.sort_unstable();
     stored.dedup();
     stored
@@ -179,8 +178,15 @@ pub fn pass_patches(first: &Shader, vertices: u32) -> Shader {
     let invocation = b.value(Op::SysVal, Payload::SysVal(SystemValue::InvocationId), &[], Type::B32);
     for &(slot, component) in stored.iter().filter(|_| vertices > 1) {
         let offset = b.u32(0);
-        let input =
-            SlotAccess { dir: SlotDir::Input, vertex: true, patch: false, component, slot, count: 1, index: 0 };
+        let input = SlotAccess {
+            dir: SlotDir::Input,
+            vertex: true,
+            patch: false,
+            component,
+            slot,
+            count: 1,
+            index: 0,
+        };
         let output = SlotAccess { dir: SlotDir::Output, ..input };
         let value = b.value(Op::LoadSlot, Payload::Slot(input), &[invocation, offset], Type::B32);
         b.inst(Op::StoreSlot, Payload::Slot(output), &[value, invocation, offset], &[]);

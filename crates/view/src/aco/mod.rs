@@ -124,9 +124,7 @@ impl CompileView {
             return match form {
                 CodeForm::Assembly => Ok(parts.filter_map(text).collect::<String>().into_bytes()),
                 CodeForm::Code => Ok(code()),
-                CodeForm::Object | CodeForm::Shared => {
-                    Err(CompileViewError::NotKernel(self.stage.name()))
-                }
+                CodeForm::Object | CodeForm::Shared => Err(CompileViewError::NotKernel(self.stage.name())),
             };
         };
         let source = || object::source(&self.compiled, &self.gpu, "main", invocations);

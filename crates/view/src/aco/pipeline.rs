@@ -136,8 +136,7 @@ impl PipelineView {
     /// # Errors
     /// When `out` does not take it.
     pub fn json(&self, out: &mut dyn Write) -> io::Result<()> {
-        let statistics: Vec<CodeStatistics> =
-            self.programs.iter().map(PipelineProgram::statistics).collect();
+        let statistics: Vec<CodeStatistics> = self.programs.iter().map(PipelineProgram::statistics).collect();
         let report = PipelineReport {
             heading: Heading::of_plain_object("unwedge.aco-pipeline", SCHEMA),
             gpu: self.gpu.name(),
