@@ -86,15 +86,15 @@ pub struct VertexInput {
     pub swapped: bool,
     /// What addresses of elements are multiples of, in bytes, without the offset.
     pub alignment: u32,
-    /// The element is chosen by the instance, not the vertex.
-    pub instanced: bool,
+    /// The element is chosen by the instance divided by this, not by the vertex. All instances have that of the first one if it is 0.
+    pub divisor: Option<u32>,
 }
 
 impl VertexInput {
     /// Four floats of 32 bits at the start of a buffer.
     pub const fn floats(binding: u32) -> VertexInput {
         let format = TexelFormat::FLOATS;
-        VertexInput { binding, offset: 0, format, swapped: false, alignment: 4, instanced: false }
+        VertexInput { binding, offset: 0, format, swapped: false, alignment: 4, divisor: None }
     }
 }
 

@@ -4,6 +4,8 @@
 
 mod rig;
 
+use rig::group::judge::judge_group;
+use rig::group::{GroupPrograms, expect_group, number_vertices, pass_patches, pass_triangles};
 use rig::pipeline::{
     build, build_with_epilog, build_with_pixel_prolog, build_with_prolog, expect, expect_formats,
     expect_prolog, judge, pixel_exports,
@@ -12,7 +14,9 @@ use rig::recorded::in_parallel;
 use std::collections::BTreeMap;
 use unwedge_aco::abi::{Argument, PixelProlog};
 use unwedge_aco::graphics::{TargetFormat, VertexInput};
-use unwedge_aco::{Options, compile};
+use unwedge_aco::parts::compile_vertex_prolog;
+use unwedge_aco::stages::PipelineMode;
+use unwedge_aco::{Options, compile, compile_copy, compile_merged};
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_isa::amdgcn::texel::TexelFormat;
 use unwedge_shader::ir::{Shader, Stage};
@@ -176,7 +180,7 @@ fn random_input(rng: &mut Rng, location: u32) -> VertexInput {
         format,
         swapped: rng.below(4) == 0,
         alignment: if rng.below(2) == 0 { unit } else { 4 },
-        instanced: rng.below(4) == 0,
+        divisor: (rng.below(3) == 0).then(|| rng.below(5) as u32),
     }
 }
 
@@ -229,4 +233,37 @@ fn signs_of_two_bits_are_refused_where_the_gpu_does_not_have_them() {
         }
         assert_eq!(build(&shader, &options).is_ok(), compiled, "{name}");
     }
+}
+
+/// The prolog of a merged stage runs in the lanes of vertices, and leaves the registers of the second shader as they are.
+#[test]
+fn prologs_come_before_merged_shaders() {
+    let mut first = number_vertices();
+    first.info.float_modes[1].flush = Some(false);
+    let mut wrong = Vec::new();
+    for second in [pass_patches(&first, 1), pass_triangles(&first)] {
+        for name in &rig::GPUS[3..] {
+            for wave64 in [true, false] {
+                let gpu = Gpu::new(name).expect("a GPU").with_wave64(wave64);
+                let mut options = Options::new(gpu);
+                options.graphics.shape = options.graphics.shape.with(second.info.stage);
+                let geometry = second.info.stage == Stage::Geometry;
+                let legacy = options.graphics.mode(gpu.generation()) == PipelineMode::Legacy;
+                let copy = (geometry && legacy).then(|| compile_copy(&second, &options).expect("a copy"));
+                let mut main = options.clone();
+                main.graphics.prolog = true;
+                let mut compiled =
+                    compile_merged(&mut first.clone(), &mut second.clone(), &main).expect("compiled");
+                let prolog = compile_vertex_prolog(&compiled.args, compiled.float_mode, &options);
+                compiled.code.words.splice(0..0, prolog.expect("compiled").code.words);
+                let lanes = if gpu.wave64() { 64 } else { 32 };
+                let expected = expect_group(&first, &second, lanes, 1).expect("defined");
+                let programs = GroupPrograms::of(vec![compiled], copy);
+                if let Err(error) = judge_group(&expected, &programs, &options, 1) {
+                    wrong.push(format!("{name} {lanes}: {error:?}"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }

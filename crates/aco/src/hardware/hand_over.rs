@@ -1,7 +1,7 @@
 //! The end of a program that the code of another one follows: nothing is pending there, and no hazard is open.
 //!
 //! The phases that insert waits and cures of hazards follow one program only. So what may be open is closed here, by the largest distances of `data/amd/check/rules.txt` and the cures of
-//! [`crate::hazards`]; waits for which nothing is pending are dropped.
+//! [`crate::hazards`]; waits for which nothing is pending are dropped. What nothing closes is open where the next program begins.
 
 use super::Emitter;
 use crate::ir::{Definition, Operand, PhysReg, RegClass};
@@ -20,8 +20,6 @@ impl Emitter<'_> {
             Gfx::Gfx10 => {
                 self.depctr(VM_VSRC.field.mask() | SA_SDST.field.mask());
                 self.hw(Opcode::s_mov_b32, &[Definition::reg(null, RegClass::S1)], &[Operand::c32(0)]);
-                let operands = [Operand::reg(null, RegClass::S1), Operand::c32(0)];
-                self.hw(Opcode::s_waitcnt_vscnt, &[], &operands);
             }
             Gfx::Gfx10_3 => {}
             _ => {

@@ -25,6 +25,11 @@ pub(super) struct LateReads {
 }
 
 impl OpenHazards for LateReads {
+    /// A wait for stores is left out where none is pending, so it does not close what is on both sides of a branch.
+    fn after_another() -> LateReads {
+        LateReads { vmem: true, lds: true, ..LateReads::default() }
+    }
+
     fn join(&mut self, other: &Self) -> bool {
         let joined = LateReads {
             memory: self.memory.either(&other.memory),

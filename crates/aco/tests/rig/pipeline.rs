@@ -310,7 +310,7 @@ impl Case {
             self.vertices.insert(location, words);
         }
         for _ in 0..count {
-            let (vertex, instance) = (rng.below(16) as u32, rng.below(4) as u32);
+            let (vertex, instance) = (rng.below(16) as u32, rng.below(12) as u32);
             let mut input = InvocationInput::default();
             let index = vertex + self.base_vertex;
             for (value, word) in [
@@ -325,9 +325,8 @@ impl Case {
             }
             for (location, words) in &self.vertices {
                 let format = self.formats.get(location);
-                let instance = instance + self.first_instance;
-                let at =
-                    if format.is_some_and(|input| input.instanced) { instance } else { index } as usize * 4;
+                let divided = |divisor| self.first_instance + instance.checked_div(divisor).unwrap_or(0);
+                let at = format.and_then(|input| input.divisor).map_or(index, divided) as usize * 4;
                 let words = [0, 1, 2, 3].map(|lane| words[at + lane]);
                 let lanes = format.map_or(words, |input| components(words, input)).map(Some);
                 let slot = *location + u32::from(FIRST_LOCATION_SLOT);

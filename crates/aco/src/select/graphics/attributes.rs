@@ -66,6 +66,28 @@ impl AttributeLoads {
     }
 }
 
+/// How numbers of 32 bits are divided by a constant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Division {
+    /// By a shift.
+    Shift(u32),
+    /// The high word of the product with a factor, half of what is left added, and then a shift.
+    Multiply(u32, u32),
+}
+
+impl Division {
+    /// By a number that is not 0.
+    fn by(divisor: u32) -> Division {
+        if divisor.is_power_of_two() {
+            return Division::Shift(divisor.trailing_zeros());
+        }
+        // The factor has 33 bits, the highest of which stands for what is added.
+        let bits = u32::BITS - divisor.leading_zeros();
+        let factor = ((1u64 << 32) * ((1u64 << bits) - u64::from(divisor))) / u64::from(divisor) + 1;
+        Division::Multiply(factor as u32, bits - 1)
+    }
+}
+
 /// Components that a format has.
 fn present(format: TexelFormat) -> u32 {
     format.components().iter().filter(|width| **width != 0).count() as u32
@@ -109,7 +131,10 @@ impl Selector<'_> {
         let address = self.create(RegClass::S2, &[table, Operand::c32(self.options.address_high)]);
         let at = self.smem_offset(Operand::c32(input.binding.saturating_mul(DESCRIPTOR)));
         let descriptor = self.smem(Opcode::s_load_dwordx4, RegClass::sgpr(4), address, at);
-        let index = self.vertex_index(input.instanced);
+        let index = match input.divisor {
+            None => self.vertex_index(false),
+            Some(divisor) => self.instance_element(divisor),
+        };
         let index = self.in_vgpr(index);
         // What changes places is loaded together.
         let wanted = if input.swapped { end.max(3) } else { end };
@@ -162,6 +187,31 @@ impl Selector<'_> {
         Ok(lanes)
     }
 
+    /// The element that instances have which follow each other, as many as the divisor.
+    fn instance_element(&mut self, divisor: u32) -> Operand {
+        let first = self.given(Argument::FirstInstance);
+        if divisor == 0 {
+            return first;
+        }
+        let instance = self.given(Argument::InstanceId);
+        let quotient = match Division::by(divisor) {
+            Division::Shift(0) => instance,
+            Division::Shift(shift) => self.shifted(instance, shift),
+            Division::Multiply(factor, shift) => {
+                let high = self.valu(Opcode::v_mul_hi_u32, RegClass::V1, &[Operand::c32(factor), instance]);
+                let rest = self.vector_sub(instance, high);
+                let rest = self.shifted(rest, 1);
+                let sum = self.vector_add(high, rest);
+                self.shifted(sum, shift)
+            }
+        };
+        self.vector_add(first, quotient)
+    }
+
+    fn shifted(&mut self, number: Operand, shift: u32) -> Operand {
+        self.valu(Opcode::v_lshrrev_b32, RegClass::V1, &[Operand::c32(shift), number])
+    }
+
     /// Enables the lanes of vertices in a prolog, where the hardware starts waves with others.
     pub(in crate::select) fn start_prolog(&mut self) {
         if !self.interface.hardware.is_some_and(HardwareStage::is_merged) {
@@ -186,5 +236,29 @@ impl Selector<'_> {
             }
         }
         self.left = Some(left);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Division;
+
+    #[test]
+    fn quotients_are_exact() {
+        let edges = |number: u32| [number.wrapping_sub(1), number, number.wrapping_add(1)];
+        for divisor in (1..100).chain([641, 0x7fff_ffff, 0x8000_0001, u32::MAX - 1, u32::MAX]) {
+            let numbers = (0..200).chain((0..32).flat_map(|bit| edges(1 << bit))).chain(edges(u32::MAX));
+            let multiples = (0..40).flat_map(|at| edges(divisor.wrapping_mul(at * 0x0101_0101)));
+            for number in numbers.chain(multiples).chain(edges(u32::MAX / divisor * divisor)) {
+                let quotient = match Division::by(divisor) {
+                    Division::Shift(shift) => number >> shift,
+                    Division::Multiply(factor, shift) => {
+                        let high = ((u64::from(factor) * u64::from(number)) >> 32) as u32;
+                        (high + ((number - high) >> 1)) >> shift
+                    }
+                };
+                assert_eq!(quotient, number / divisor, "{number} / {divisor}");
+            }
+        }
     }
 }
