@@ -60,6 +60,8 @@ pub(crate) fn may_cull(shader: &Shader) -> bool {
             let slots = access.slot..access.slot.saturating_add(access.count);
             access.patch || slots.contains(&Builtin::ViewportIndex.slots().start)
         }
+        // A part may lack the store whose value is loaded.
+        (Op::LoadSlot, Payload::Slot(access)) => access.dir == SlotDir::Output,
         (Op::Store, Payload::Mem(mem)) => mem.space != Space::Scratch,
         (_, Payload::SysVal(value)) => matches!(
             value,
