@@ -48,17 +48,24 @@ impl Captures {
         let layout = SlotLayout::new(shader);
         for (var, data) in shader.vars.iter().filter(|(_, data)| data.storage == Storage::Output) {
             let Some((buffer, stride, offset)) = data.capture else { continue };
-            let (Some(slots), Some(own)) =
-                (layout.of(var), captures.strides.get_mut(usize::from(buffer)))
+            let (Some(slots), Some(own)) = (layout.of(var), captures.strides.get_mut(usize::from(buffer)))
             else {
                 return Err(CompileError::Interface("transform feedback of this output"));
             };
             *own = (*own).max(stride);
-            let word = CapturedWord { stream: data.index, buffer, offset, slot: slots.first, component: slots.component };
+            let word = CapturedWord {
+                stream: data.index,
+                buffer,
+                offset,
+                slot: slots.first,
+                component: slots.component,
+            };
             captures.leaves(shader, &layout, &slots, slots.ty, word)?;
         }
         if captures.words.iter().any(|word| !word.offset.is_multiple_of(4)) {
-            return Err(CompileError::Interface("transform feedback at an offset that is not a multiple of 4"));
+            return Err(CompileError::Interface(
+                "transform feedback at an offset that is not a multiple of 4",
+            ));
         }
         captures.words.sort_unstable();
         Ok(captures)

@@ -75,7 +75,12 @@ fn captured_outputs_are_in_their_buffers() {
         let options = &targets[*seed as usize % targets.len()];
         let lanes = if options.gpu.wave64() { 64 } else { 32 };
         let result = run(&shader, options, *seed)?;
-        Some((stage, result.map_err(|(step, what)| format!("seed {seed}, {} wave{lanes}: {step} {what}", options.gpu.name()))))
+        Some((
+            stage,
+            result.map_err(|(step, what)| {
+                format!("seed {seed}, {} wave{lanes}: {step} {what}", options.gpu.name())
+            }),
+        ))
     });
     let (mut counts, mut wrong) = ([0; 4], Vec::new());
     for (stage, result) in results.into_iter().flatten() {
@@ -103,6 +108,7 @@ fn primitive_shaders_refuse_transform_feedback() {
         .find(|shader| shader.info.stage == Stage::Vertex)
         .expect("one is a vertex shader");
     capture_outputs(&mut shader, &mut Rng::new(0));
-    let error = compile(&mut shader, &Options::new(Gpu::new("gfx1100").expect("a GPU"))).expect_err("it is refused");
+    let error =
+        compile(&mut shader, &Options::new(Gpu::new("gfx1100").expect("a GPU"))).expect_err("it is refused");
     assert!(error.to_string().contains("transform feedback by primitive shaders"), "{error}");
 }

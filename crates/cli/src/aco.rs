@@ -32,11 +32,8 @@ fn options(args: &AcoCodegen) -> Result<Options, Failure> {
     if args.color_formats.len() > TARGETS {
         return Err(Failure::Usage(format!("there are {TARGETS} attachments")));
     }
-    let mut graphics = GraphicsOptions {
-        legacy: args.nongg,
-        culling: args.nggc,
-        ..GraphicsOptions::default()
-    };
+    let mut graphics =
+        GraphicsOptions { legacy: args.nongg, culling: args.nggc, ..GraphicsOptions::default() };
     graphics.targets[..args.color_formats.len()].copy_from_slice(&args.color_formats);
     let limits = Limits::of(&gpu).within(&gpu, args.max_sgprs, args.max_vgprs, args.min_waves);
     Ok(Options { passes, graphics, limits, ..Options::new(gpu) })

@@ -143,13 +143,7 @@ impl Args {
     }
 
     /// The hardware's words of a stage of its own.
-    fn own_words(
-        &mut self,
-        hardware: HardwareStage,
-        evaluates: bool,
-        captures: &Captures,
-        next: &mut usize,
-    ) {
+    fn own_words(&mut self, hardware: HardwareStage, evaluates: bool, captures: &Captures, next: &mut usize) {
         // Evaluation shaders have a register for transform feedback beside the offset of patches, whether they use it or not: the stage VS before it, the stage ES after it.
         let unused = usize::from(evaluates);
         if !captures.words.is_empty() {

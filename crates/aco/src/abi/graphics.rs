@@ -9,9 +9,9 @@
 use super::{ArgLocation, Args, Argument, Push, Uses, lanes_read};
 use crate::captures::Captures;
 use crate::compile::{CompileError, Options};
-use crate::lower::geometry::OTHER_STREAMS;
 use crate::graphics::MemorySlots;
 use crate::ir::PhysReg;
+use crate::lower::geometry::OTHER_STREAMS;
 use crate::stages::{self, HardwareStage, SoftwareStage};
 use std::collections::BTreeSet;
 use unwedge_isa::amdgcn::Gfx;

@@ -175,14 +175,17 @@ impl Counters {
         let mut stores: Vec<Inst> = Vec::new();
         for inst in insts {
             match (func.op(inst), func.payload(inst)) {
-                (Op::StoreSlot, Payload::Slot(access)) if self.stored[usize::from(access.index) % STREAMS] => {
+                (Op::StoreSlot, Payload::Slot(access))
+                    if self.stored[usize::from(access.index) % STREAMS] =>
+                {
                     stores.push(inst);
                 }
                 (Op::StoreSlot, _) => func.unlink(inst),
                 (Op::EmitVertex, Payload::Stream(stream)) => {
                     // Outputs are undefined after a vertex of any stream.
-                    let (own, others): (Vec<Inst>, Vec<Inst>) =
-                        std::mem::take(&mut stores).into_iter().partition(|store| of_stream(func, *store, stream));
+                    let (own, others): (Vec<Inst>, Vec<Inst>) = std::mem::take(&mut stores)
+                        .into_iter()
+                        .partition(|store| of_stream(func, *store, stream));
                     others.into_iter().for_each(|store| func.unlink(store));
                     self.vertex(func, inst, &own, stream, true);
                 }

@@ -420,9 +420,8 @@ impl Selector<'_> {
         let block = self.arrive(&frame.merge, Role::Merge, Some(construct));
         self.program.constructs[construct].merge = Some(block);
         self.block = Some(block);
-        let value = value.zip(other).map(|(value, other)| {
-            self.phi(RegClass::V1, false, &[value, other], true)
-        });
+        let value =
+            value.zip(other).map(|(value, other)| self.phi(RegClass::V1, false, &[value, other], true));
         self.enter(block, true);
         Ok(value)
     }

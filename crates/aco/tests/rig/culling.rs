@@ -75,9 +75,8 @@ fn determinant(corners: &[[i128; 3]; 3]) -> (i128, i128) {
 fn beyond(corners: &[Position; 3]) -> bool {
     let all = |test: &dyn Fn(&Position) -> bool| corners.iter().all(test);
     all(&|[.., w]| *w <= 0.0)
-        || (0..2).any(|axis| {
-            all(&|corner| corner[axis] > corner[3]) || all(&|corner| corner[axis] < -corner[3])
-        })
+        || (0..2)
+            .any(|axis| all(&|corner| corner[axis] > corner[3]) || all(&|corner| corner[axis] < -corner[3]))
 }
 
 /// Whether a whole number and a half is between two quotients.
@@ -281,8 +280,9 @@ impl Draw {
             for (key, words) in &self.outputs[vertex as usize].slots {
                 for (component, word) in words.iter().enumerate() {
                     let Some(word) = word else { continue };
-                    let direct =
-                        |target: u8, at: usize| exported.values.get(&(target, number)).and_then(|own| own[at]);
+                    let direct = |target: u8, at: usize| {
+                        exported.values.get(&(target, number)).and_then(|own| own[at])
+                    };
                     let found = match (key.slot, interface.parameter(key.slot as u16)) {
                         (0, _) => direct(12, component),
                         (1, _) => direct(13, 0),
@@ -307,7 +307,9 @@ impl Draw {
                         let slot = key.slot;
                         return Err((
                             "vertex",
-                            format!("{vertex} as {number}, slot {slot}.{component}: {found:x?}, not {word:#x}"),
+                            format!(
+                                "{vertex} as {number}, slot {slot}.{component}: {found:x?}, not {word:#x}"
+                            ),
                         ));
                     }
                 }
@@ -359,8 +361,9 @@ impl Draw {
                     return Err(format!("vertex {vertex} has two numbers"));
                 }
             }
-            let again =
-                (0..).zip(corners).fold(marked, |all, (at, vertex)| all | left.vertices[vertex] << (at * distance));
+            let again = (0..)
+                .zip(corners)
+                .fold(marked, |all, (at, vertex)| all | left.vertices[vertex] << (at * distance));
             if again != word {
                 return Err(format!("{number} is {word:#x}, not {again:#x}"));
             }

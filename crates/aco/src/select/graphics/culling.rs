@@ -139,9 +139,8 @@ impl Selector<'_> {
         self.local_barrier();
         let none = self.salu_compare(Opcode::s_cmp_eq_u32, &[total, Operand::c32(0)]);
         let all = self.field(Argument::GroupInfo, super::primitive::PRIMITIVES);
-        let [all, primitives] = [all, primitives].map(|count| {
-            self.hw(Opcode::s_cselect_b32, RegClass::S1, &[Operand::c32(0), count, none])
-        });
+        let [all, primitives] = [all, primitives]
+            .map(|count| self.hw(Opcode::s_cselect_b32, RegClass::S1, &[Operand::c32(0), count, none]));
         let first = self.is_first_wave();
         self.ask_for(first, total, all)?;
         let lanes = self.first_lanes(primitives);
@@ -212,7 +211,11 @@ impl Selector<'_> {
     fn edge_flags(&mut self) -> Vec<Operand> {
         if self.gfx >= Gfx::Gfx12 {
             let word = self.given(Argument::VertexOffset(0));
-            return vec![self.valu(Opcode::v_and_b32, RegClass::V1, &[Operand::c32(PACKED_EDGE_FLAGS), word])];
+            return vec![self.valu(
+                Opcode::v_and_b32,
+                RegClass::V1,
+                &[Operand::c32(PACKED_EDGE_FLAGS), word],
+            )];
         }
         let word = self.given(Argument::GeometryInvocation);
         (0..CORNERS as u32)
@@ -400,7 +403,8 @@ impl Selector<'_> {
             let scale = self.given(Argument::ViewportTransform(axis));
             let translation = self.given(Argument::ViewportTransform(axis + 2));
             let places: [Operand; CORNERS] = std::array::from_fn(|at| {
-                let divided = self.valu(Opcode::v_mul_f32, v1, &[corners[at][usize::from(axis)], inverses[at]]);
+                let divided =
+                    self.valu(Opcode::v_mul_f32, v1, &[corners[at][usize::from(axis)], inverses[at]]);
                 self.valu(Opcode::v_fma_f32, v1, &[scale, divided, translation])
             });
             let [a, b, c] = places;

@@ -191,8 +191,14 @@ impl Selector<'_> {
         let mut captured = Ok(());
         self.only_if(own, |selector| {
             let slots = selector.stream_slots(stream).clone();
-            let words: Vec<CapturedWord> =
-                selector.interface.captures.words.iter().copied().filter(|word| word.stream == stream).collect();
+            let words: Vec<CapturedWord> = selector
+                .interface
+                .captures
+                .words
+                .iter()
+                .copied()
+                .filter(|word| word.stream == stream)
+                .collect();
             for word in words {
                 let Some(at) = slots.offset(word.slot, false) else { continue };
                 let component = usize::from(word.component & 3);

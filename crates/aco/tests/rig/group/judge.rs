@@ -80,7 +80,10 @@ impl GroupExpectation {
         let others = stored_by(&self.second);
         let other = |stream: u8| {
             let own: Vec<_> = others.iter().copied().filter(|(key, ..)| key.index == stream).collect();
-            self.strips.iter().flat_map(|strips| strips.stream(stream)).any(|slots| has_undefined(&own, slots))
+            self.strips
+                .iter()
+                .flat_map(|strips| strips.stream(stream))
+                .any(|slots| has_undefined(&own, slots))
         };
         let vertices = self.second.info.output_vertices;
         let mut patches =
@@ -185,7 +188,10 @@ impl GroupExpectation {
                         let at = of.stream_slots(stream).offset(key.slot as u16, false);
                         let at = at.filter(|_| key.index == stream)?;
                         let place = gs_place(of, primitive, vertex, stream);
-                        Some(word(memory, GS_RING + u64::from(place + (at + component as u32 * 4) * most * 16)))
+                        Some(word(
+                            memory,
+                            GS_RING + u64::from(place + (at + component as u32 * 4) * most * 16),
+                        ))
                     })?;
                 }
             }
