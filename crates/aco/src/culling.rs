@@ -50,7 +50,7 @@ impl CullState {
     }
 }
 
-/// Whether a lowered shader may run in two parts: it stores a position, and neither has effects nor depends on what other lanes there are. Each viewport has its
+/// Whether a lowered shader may run in two parts: it is a vertex shader, stores a position, has no effects, and does not depend on what other lanes there are. Each viewport has its
 /// own size, so with several of them nothing is culled.
 pub(crate) fn may_cull(shader: &Shader) -> bool {
     use SystemValue as V;
@@ -78,8 +78,7 @@ pub(crate) fn may_cull(shader: &Shader) -> bool {
             effect || traits.has(Traits::CONVERGENT)
         }
     };
-    let stage = matches!(shader.info.stage, Stage::Vertex | Stage::TessEval);
-    stage && stored(shader).contains(&POSITION) && !func.walk().any(unmoved)
+    shader.info.stage == Stage::Vertex && stored(shader).contains(&POSITION) && !func.walk().any(unmoved)
 }
 
 const POSITION: u16 = Builtin::Position.slots().start;
