@@ -50,7 +50,7 @@ impl CullState {
     }
 }
 
-/// Whether a lowered shader may run in two parts: it stores a position, and neither has effects nor depends on what other lanes there are. Each viewport has its
+/// Whether a lowered shader may run in two parts: it is a vertex shader, stores a position, has no effects, and does not depend on what other lanes there are. Each viewport has its
 /// own size, so with several of them nothing is culled.
 pub(crate) fn may_cull(shader: &Shader) -> bool {
     use SystemValue as V;
@@ -60,6 +60,8 @@ pub(crate) fn may_cull(shader: &Shader) -> bool {
             let slots = access.slot..access.slot.saturating_add(access.count);
             access.patch || slots.contains(&Builtin::ViewportIndex.slots().start)
         }
+        // A part may lack the store whose value is loaded.
+        (Op::LoadSlot, Payload::Slot(access)) => access.dir == SlotDir::Output,
         (Op::Store, Payload::Mem(mem)) => mem.space != Space::Scratch,
         (_, Payload::SysVal(value)) => matches!(
             value,
@@ -76,8 +78,7 @@ pub(crate) fn may_cull(shader: &Shader) -> bool {
             effect || traits.has(Traits::CONVERGENT)
         }
     };
-    let stage = matches!(shader.info.stage, Stage::Vertex | Stage::TessEval);
-    stage && stored(shader).contains(&POSITION) && !func.walk().any(unmoved)
+    shader.info.stage == Stage::Vertex && stored(shader).contains(&POSITION) && !func.walk().any(unmoved)
 }
 
 const POSITION: u16 = Builtin::Position.slots().start;
