@@ -90,7 +90,8 @@ fn compared_with_zero(inst: &Inst) -> Option<(Reg, u8, bool)> {
 fn answered(block: &mut MachineBlock, at: usize, gpu: &Gpu) -> bool {
     let Some((reg, dwords, zero)) = compared_with_zero(&block.insts[at].inst) else { return false };
     let effects_at = |place: usize| effects::of(&block.insts[place].inst, gpu);
-    let writes = |effects: &Effects| (0..u16::from(dwords)).any(|number| effects.writes.has(Reg(reg.0 + number)));
+    let writes =
+        |effects: &Effects| (0..u16::from(dwords)).any(|number| effects.writes.has(Reg(reg.0 + number)));
     let first = at.saturating_sub(REACH);
     let Some(maker) = (first..at).rev().find(|place| writes(&effects_at(*place))) else { return false };
     let made = block.insts[maker].inst;
@@ -201,7 +202,11 @@ fn moved(block: &mut MachineBlock, at: usize, gpu: &Gpu) -> bool {
     let Some(mover) = (first..at).rev().find(|place| touches(*place)) else { return false };
     let lanes = block.insts[mover].inst;
     let Operand::Reg { reg: from, dwords: 1, .. } = lanes.operands[1] else { return false };
-    if lanes.opcode() != Opcode::v_mov_b32 || !is(&lanes.operands[0]) || !moves_all(lanes.variant().form, &lanes.mods) || from == result {
+    if lanes.opcode() != Opcode::v_mov_b32
+        || !is(&lanes.operands[0])
+        || !moves_all(lanes.variant().form, &lanes.mods)
+        || from == result
+    {
         return false;
     }
     let kept = (mover + 1..at).all(|place| {

@@ -387,7 +387,8 @@ impl Combiner<'_> {
     fn scalar_shift_add(&mut self, inst: Inst, outer: Opcode) -> bool {
         use Opcode as O;
         let carry = self.program.definitions(inst).get(1).and_then(|definition| definition.temp);
-        if !matches!(outer, O::s_add_u32 | O::s_add_i32) || carry.is_some_and(|carry| self.uses.count(carry) > 0)
+        if !matches!(outer, O::s_add_u32 | O::s_add_i32)
+            || carry.is_some_and(|carry| self.uses.count(carry) > 0)
         {
             return false;
         }

@@ -123,7 +123,8 @@ impl Combiner<'_> {
             let data = &self.program[inner];
             // SDWA chooses a half.
             let chosen = data.mods.get(Mod::Src0Sel) - HALVES;
-            let sdwa = data.form == Form::Sdwa && matches!(chosen, 0 | 1) && data.mods.get(Mod::DstSel) == WORD;
+            let sdwa =
+                data.form == Form::Sdwa && matches!(chosen, 0 | 1) && data.mods.get(Mod::DstSel) == WORD;
             let mut signs = data.mods;
             if sdwa {
                 signs.set(Mod::Src0Sel, 0);

@@ -82,7 +82,10 @@ impl Combiner<'_> {
         let data = &self.program[inner];
         let Op::Hw(opcode) = data.op else { return false };
         // A clamp comes after the product.
-        if data.mods.has(Mod::Clamp) || id == Mod::Omod && data.mods.has(Mod::Omod) || !data.freedom.zeros && id == Mod::Omod {
+        if data.mods.has(Mod::Clamp)
+            || id == Mod::Omod && data.mods.has(Mod::Omod)
+            || !data.freedom.zeros && id == Mod::Omod
+        {
             return false;
         }
         let whole = data.form != Form::Sdwa || data.mods.get(Mod::DstSel) == WORD;
@@ -159,8 +162,10 @@ impl Combiner<'_> {
         let Some(variant) = self.variants.variant(opcode, Form::Sdwa) else { return false };
         let known = |id: Mod| variant.mod_set >> id as u8 & 1 != 0;
         let row = opcode.row();
-        let computes =
-            matches!(row.role, Role::Integer | Role::Convert | Role::Float | Role::Minmax | Role::Transcendental);
+        let computes = matches!(
+            row.role,
+            Role::Integer | Role::Convert | Role::Float | Role::Minmax | Role::Transcendental
+        );
         let wide = shape::definitions(variant).all(|slot| matches!(slot.ty.bits(), 32))
             && shape::definitions(variant).count() == 1
             && shape::operands(variant).count() == self.program.operands(inner).len()
@@ -179,11 +184,17 @@ impl Combiner<'_> {
                     return false;
                 }
             }
-            let fits = shape::operands(variant)
-                .zip(self.program.operands(inner))
-                .all(|(slot, operand)| operand.class.is_vgpr() && operand.as_temp().is_some() || self.sdwa_reads(slot, operand));
+            let fits = shape::operands(variant).zip(self.program.operands(inner)).all(|(slot, operand)| {
+                operand.class.is_vgpr() && operand.as_temp().is_some() || self.sdwa_reads(slot, operand)
+            });
             let limit = if self.variants.gpu().generation() >= Gfx::Gfx10 { 2 } else { 1 };
-            let mut scalars: Vec<_> = self.program.operands(inner).iter().filter(|o| o.as_temp().is_some() && o.class.is_sgpr()).map(|o| o.source).collect();
+            let mut scalars: Vec<_> = self
+                .program
+                .operands(inner)
+                .iter()
+                .filter(|o| o.as_temp().is_some() && o.class.is_sgpr())
+                .map(|o| o.source)
+                .collect();
             scalars.dedup();
             if !fits || scalars.len() > limit {
                 return false;
@@ -201,9 +212,14 @@ impl Combiner<'_> {
     }
 
     /// Whether a place of an instruction with SDWA takes an operand that is not in a vector register: on GPUs since gfx9.
-    pub(super) fn sdwa_reads(&self, slot: &unwedge_isa::amdgcn::model::OperandSlot, operand: &Operand) -> bool {
+    pub(super) fn sdwa_reads(
+        &self,
+        slot: &unwedge_isa::amdgcn::model::OperandSlot,
+        operand: &Operand,
+    ) -> bool {
         let scalar = operand.class.is_sgpr() && operand.as_temp().is_some();
-        let inline = operand.as_const().is_some() && super::fits::literal(self.variants, slot, operand).is_none();
+        let inline =
+            operand.as_const().is_some() && super::fits::literal(self.variants, slot, operand).is_none();
         slot.class == Class::SrcSdwa && (scalar || inline)
     }
 }

@@ -151,9 +151,9 @@ impl Combiner<'_> {
     /// Instructions of 16 bits read halves of words.
     pub(super) fn read_halves(&mut self, inst: Inst) -> bool {
         let Op::Hw(opcode) = self.program.op(inst) else { return false };
-        let vector =
-            matches!(opcode.row().format, Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3);
-        if !vector || !matches!(self.program[inst].form, Form::Native | Form::E64) || self.program.parts_share {
+        let vector = matches!(opcode.row().format, Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3);
+        if !vector || !matches!(self.program[inst].form, Form::Native | Form::E64) || self.program.parts_share
+        {
             return false;
         }
         let long = self.variants.variant(opcode, Form::E64).or(self.variants.variant(opcode, Form::Native));

@@ -208,8 +208,7 @@ impl Combiner<'_> {
             let Some(both) = three_of(outer, opcode, negated).filter(|both| self.variants.has(*both)) else {
                 continue;
             };
-            let (inner_mods, freedom, exact) =
-                (data.mods, freedom.and(data.freedom), exact || data.exact);
+            let (inner_mods, freedom, exact) = (data.mods, freedom.and(data.freedom), exact || data.exact);
             let parts = self.program.operands(inner).to_vec();
             let &[a, b] = &parts[..] else { continue };
             let new = [a, b, operands[1 - at]];

@@ -4,7 +4,8 @@ use super::cases::{Case, CaseLine, PseudoLine, PseudoOperand};
 use std::collections::HashMap;
 use unwedge_aco::ir::shape::{self, Variants};
 use unwedge_aco::ir::{
-    Block, Definition, FloatFreedom, Inst, NewInst, Op, Operand, Payload, PhysReg, Program, Pseudo, RegClass, Temp,
+    Block, Definition, FloatFreedom, Inst, NewInst, Op, Operand, Payload, PhysReg, Program, Pseudo, RegClass,
+    Temp,
 };
 use unwedge_base::entity::Entity;
 use unwedge_isa::amdgcn::model::{Class, Form, Mod, Role, Type};
@@ -493,12 +494,14 @@ pub fn whole(case: &Case) -> Result<Ssa, String> {
     }
     program.append(block, &NewInst::pseudo(Pseudo::LogicalEnd, &[], &[]));
     program.append(block, &NewInst::hw(Opcode::s_endpgm, &[], &[]));
-    let hardware = |line: &&CaseLine| match line {
-        CaseLine::Inst(inst) => !matches!(inst.row().role, Role::End | Role::Message),
-        CaseLine::Pseudo(line) => Opcode::named(line.op.trim_end_matches("_e64")).is_some(),
-        CaseLine::Mark(_) | CaseLine::Unread(_) => false,
+    // Copies are instructions, each of them.
+    let count = |line: &CaseLine| match line {
+        CaseLine::Inst(inst) => usize::from(!matches!(inst.row().role, Role::End | Role::Message)),
+        CaseLine::Pseudo(line) if line.op == "p_parallelcopy" => line.definitions.len(),
+        CaseLine::Pseudo(line) => usize::from(Opcode::named(line.op.trim_end_matches("_e64")).is_some()),
+        CaseLine::Mark(_) | CaseLine::Unread(_) => 0,
     };
-    let theirs = case.output.iter().flat_map(|block| &block.code).filter(hardware).count();
+    let theirs = case.output.iter().flat_map(|block| &block.code).map(count).sum();
     Ok(Ssa { program, arguments, stores, parts, theirs, left: Vec::new() })
 }
 
