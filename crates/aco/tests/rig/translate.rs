@@ -345,8 +345,11 @@ fn result(program: &Program, inst: Inst) -> Option<(Operand, PartResult)> {
     Some((Operand::temp(definition.temp?, definition.class), part))
 }
 
+/// The number of a block, and lines of it before and after a phase.
+type CasePart<'a> = (usize, &'a [CaseLine], &'a [CaseLine]);
+
 /// The parts of a case: blocks with lines between marks, before and after ACO's phase.
-fn parts(case: &Case) -> Result<Vec<(usize, &[CaseLine], &[CaseLine])>, String> {
+fn parts(case: &Case) -> Result<Vec<CasePart<'_>>, String> {
     let mut found = Vec::new();
     for (number, (input, output)) in case.input.iter().zip(&case.output).enumerate() {
         let (input, output) = (sections(&input.code), sections(&output.code));
