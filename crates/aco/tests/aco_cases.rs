@@ -552,3 +552,75 @@ fn allocated_programs_do_the_same_and_are_not_longer_than_in_the_cases() {
         assert!(good * 10 >= (good + longer) * 9, "{good} of {}", good + longer);
     }
 }
+
+/// What the phase after allocation makes of code; it has to do the same from any registers.
+#[track_caller]
+fn check_forwarded(code: &[&str], wanted: &[&str]) {
+    let gpu = Gpu::new("gfx1030").expect("a GPU").with_wave64(true);
+    let lines: Vec<CaseLine> = code.iter().flat_map(|line| text_line(line, &gpu)).collect();
+    let before = machine_part(&gpu, &lines).expect("instructions");
+    let mut after = before.clone();
+    forward::simplify(&mut after);
+    let own = listing(&after);
+    assert_eq!(own[..own.len() - 1], *wanted);
+    for seed in 0..8 {
+        let state = State::random(&gpu, seed);
+        let run = |program: &MachineProgram| {
+            let mut program = program.clone();
+            hazards::insert(&mut program);
+            let words = assemble(&mut program).expect("words").words;
+            state.run(&words, &gpu).expect("runs")
+        };
+        assert!(run(&before) == run(&after), "{own:?}");
+    }
+}
+
+#[test]
+fn scc_answers_comparisons_with_zero() {
+    let and = "s_and_b32 s2, s0, s1";
+    check_forwarded(
+        &[and, "s_cmp_lg_u32 s2, 0", "s_cselect_b32 s3, s4, s5"],
+        &[and, "s_cselect_b32 s3, s4, s5"],
+    );
+    check_forwarded(
+        &[and, "s_cmp_eq_u32 0, s2", "s_cselect_b32 s3, s4, s5"],
+        &[and, "s_cselect_b32 s3, s5, s4"],
+    );
+    check_forwarded(&[and, "s_cmp_eq_u32 s2, 0", "s_cbranch_scc0 B2"], &[and, "s_cbranch_scc1 2"]);
+    // The instruction moves over others that write scc.
+    check_forwarded(
+        &[and, "s_add_u32 s3, s0, s1", "s_cmp_lg_u32 s2, 0", "s_cbranch_scc0 B2"],
+        &["s_add_u32 s3, s0, s1", and, "s_cbranch_scc0 2"],
+    );
+    let unchanged = |code: &[&str]| check_forwarded(code, code);
+    // What is between reads the result, changes a source, or reads the answer before.
+    unchanged(&[and, "s_add_u32 s3, s2, s1", "s_cmp_lg_u32 s2, 0", "s_cselect_b32 s4, s5, s6"]);
+    unchanged(&[and, "s_add_u32 s0, s3, s1", "s_cmp_lg_u32 s2, 0", "s_cselect_b32 s4, s5, s6"]);
+    unchanged(&[and, "s_addc_u32 s3, s0, s1", "s_cmp_lg_u32 s2, 0", "s_cselect_b32 s4, s5, s6"]);
+    // A carry has no opposite, a sum leaves one, and half of a result is not all of it.
+    unchanged(&[and, "s_cmp_eq_u32 s2, 0", "s_addc_u32 s3, s0, s1"]);
+    unchanged(&["s_add_u32 s2, s0, s1", "s_cmp_lg_u32 s2, 0", "s_cselect_b32 s4, s5, s6"]);
+    unchanged(&["s_and_b64 s[2:3], s[0:1], s[4:5]", "s_cmp_lg_u32 s2, 0", "s_cselect_b32 s4, s5, s6"]);
+}
+
+#[test]
+fn readers_move_lanes() {
+    let mirror = "row_mirror row_mask:0xf bank_mask:0xf bound_ctrl:1";
+    let moved = format!("v_mov_b32_dpp v2, v0 {mirror}");
+    check_forwarded(&[&moved, "v_add_f32_e32 v2, v2, v1"], &[&format!("v_add_f32_dpp v2, v0, v1 {mirror}")]);
+    check_forwarded(
+        &[&moved, "v_sub_f32_e64 v2, |v1|, v2"],
+        &[&format!("v_subrev_f32_dpp v2, v0, |v1| {mirror}")],
+    );
+    let unchanged = |code: &[&str]| check_forwarded(code, code);
+    // The moved value lives on, its source or the active lanes change, or lanes keep what was there.
+    unchanged(&[&moved, "v_add_f32_e32 v3, v2, v1"]);
+    unchanged(&[&moved, "v_mov_b32_e32 v0, 0", "v_add_f32_e32 v2, v2, v1"]);
+    unchanged(&[&moved, "s_mov_b64 exec, s[0:1]", "v_add_f32_e32 v2, v2, v1"]);
+    unchanged(&[&moved, "v_add_f32_e32 v2, v2, v2"]);
+    unchanged(&["v_mov_b32_dpp v2, v0 row_mirror row_mask:0xf bank_mask:0xf", "v_add_f32_e32 v2, v2, v1"]);
+    unchanged(&[
+        &format!("v_mov_b32_dpp v2, v0 {}", mirror.replace("0xf bank", "0x7 bank")),
+        "v_add_f32_e32 v2, v2, v1",
+    ]);
+}

@@ -126,3 +126,57 @@ B0 plain depth 0 0 0 top preds - - succs - -
     let part = program("v_and_b32/sdwa %1, %2 src1_sel=5");
     assert!(part.contains("v_and_b32/sdwa %1, %2"), "{part}");
 }
+
+/// What becomes of the last instructions of a program that flushes denormals of 32 bits and keeps those of 16.
+fn optimized(gpu: &str, code: &str) -> String {
+    let text = format!(
+        "\
+program {gpu} wave64 selected lds 0 scratch 0
+B0 plain depth 0 0 0 top preds - - succs - -
+  %0:v1@v0, %1:v1@v1 = p_startpgm
+  p_logical_start
+{code}
+  p_end_linear_vgpr %9
+  p_logical_end
+  s_endpgm
+"
+    );
+    let mut program = text::parse(&text).expect("reads");
+    unwedge_aco::optimize(&mut program, 0xc0, unwedge_aco::Passes::default());
+    let mut printed = String::new();
+    text::print(&program, &mut printed);
+    printed
+}
+
+/// Zeros that are multiplied by an output modifier lose their sign, and changed signs of products change those of NaNs.
+#[test]
+fn floats_change_only_where_they_are_free_to() {
+    let doubled = |free: &str| {
+        optimized(
+            "gfx1030",
+            &format!("  %2:v1 = v_add_f32{free} %0, %1\n  %9:v1 = v_mul_f32{free} 0x40000000:s1, %2"),
+        )
+    };
+    assert!(doubled("~z").contains("v_add_f32/e64~z %0, %1 omod=1"), "{}", doubled("~z"));
+    assert!(doubled("~n").contains("v_mul_f32"), "{}", doubled("~n"));
+    let negated = |free: &str| {
+        optimized(
+            "gfx1030",
+            &format!("  %2:v1 = v_mul_f32{free} %0, %1\n  %9:v1 = v_xor_b32 0x80000000:s1, %2"),
+        )
+    };
+    assert!(negated("~n").contains("v_mul_f32/e64~n %0, %1 neg=2"), "{}", negated("~n"));
+    assert!(negated("~z").contains("v_xor_b32"), "{}", negated("~z"));
+}
+
+/// A fused operation is not one that rounds a product, and denormals of 16 bits that conversions flush are not read.
+#[test]
+fn conversions_are_part_of_mixed_operations() {
+    let product = "  %2:v1 = v_cvt_f32_f16 %0\n  %9:v1 = v_mul_f32 %2, %1";
+    let fused = "  %2:v1 = v_cvt_f32_f16 %0\n  %9:v1 = v_fma_f32 %2, %1, %1";
+    assert!(optimized("gfx1030", product).contains("v_fma_mix_f32 %0, %1, 0x0:s1 neg=4 op_sel_hi=1"));
+    assert!(optimized("gfx900", product).contains("v_mad_mix_f32 %0, %1, 0x0:s1 neg=4 op_sel_hi=1"));
+    assert!(optimized("gfx1030", fused).contains("v_fma_mix_f32 %0, %1, %1 op_sel_hi=1"));
+    assert!(optimized("gfx900", fused).contains("v_fma_f32"));
+    assert!(optimized("gfx803", product).contains("v_mul_f32"));
+}

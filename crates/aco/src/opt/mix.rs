@@ -91,10 +91,11 @@ impl Combiner<'_> {
         let (mut scalars, mut literals) = (Vec::new(), Vec::new());
         for operand in &mixed.operands {
             match operand.as_const() {
-                Some(bits) if machine::inline(self.variants.gpu(), Type::F32, bits).is_none() => {
-                    if !literals.contains(&bits) {
-                        literals.push(bits);
-                    }
+                Some(bits)
+                    if machine::inline(self.variants.gpu(), Type::F32, bits).is_none()
+                        && !literals.contains(&bits) =>
+                {
+                    literals.push(bits);
                 }
                 Some(_) => {}
                 None if operand.is_undef() || operand.reg.is_some() => return false,

@@ -345,8 +345,11 @@ fn result(program: &Program, inst: Inst) -> Option<(Operand, PartResult)> {
     Some((Operand::temp(definition.temp?, definition.class), part))
 }
 
+/// The number of a block, and lines of it before and after a phase.
+type CasePart<'a> = (usize, &'a [CaseLine], &'a [CaseLine]);
+
 /// The parts of a case: blocks with lines between marks, before and after ACO's phase.
-fn parts(case: &Case) -> Result<Vec<(usize, &[CaseLine], &[CaseLine])>, String> {
+fn parts(case: &Case) -> Result<Vec<CasePart<'_>>, String> {
     let mut found = Vec::new();
     for (number, (input, output)) in case.input.iter().zip(&case.output).enumerate() {
         let (input, output) = (sections(&input.code), sections(&output.code));
@@ -494,12 +497,14 @@ pub fn whole(case: &Case) -> Result<Ssa, String> {
     }
     program.append(block, &NewInst::pseudo(Pseudo::LogicalEnd, &[], &[]));
     program.append(block, &NewInst::hw(Opcode::s_endpgm, &[], &[]));
-    let hardware = |line: &&CaseLine| match line {
-        CaseLine::Inst(inst) => !matches!(inst.row().role, Role::End | Role::Message),
-        CaseLine::Pseudo(line) => Opcode::named(line.op.trim_end_matches("_e64")).is_some(),
-        CaseLine::Mark(_) | CaseLine::Unread(_) => false,
+    // Copies are instructions, each of them.
+    let count = |line: &CaseLine| match line {
+        CaseLine::Inst(inst) => usize::from(!matches!(inst.row().role, Role::End | Role::Message)),
+        CaseLine::Pseudo(line) if line.op == "p_parallelcopy" => line.definitions.len(),
+        CaseLine::Pseudo(line) => usize::from(Opcode::named(line.op.trim_end_matches("_e64")).is_some()),
+        CaseLine::Mark(_) | CaseLine::Unread(_) => 0,
     };
-    let theirs = case.output.iter().flat_map(|block| &block.code).filter(hardware).count();
+    let theirs = case.output.iter().flat_map(|block| &block.code).map(count).sum();
     Ok(Ssa { program, arguments, stores, parts, theirs, left: Vec::new() })
 }
 
