@@ -145,12 +145,7 @@ impl<'a> Masks<'a> {
     }
 
     /// Takes the lanes of the condition of an `if` that all lanes of the wave enter, and saves nothing.
-    fn enter_full(
-        &mut self,
-        program: &mut Program,
-        construct: Construct,
-        uses: &MixMap<Temp, u32>,
-    ) -> bool {
+    fn enter_full(&mut self, program: &mut Program, construct: Construct, uses: &MixMap<Temp, u32>) -> bool {
         let data = program.constructs[construct];
         let Some(head) = data.head.filter(|_| data.divergent && program.whole_waves) else { return false };
         let Some(&entry) = program.blocks[head].linear_preds.first() else { return false };
@@ -342,7 +337,9 @@ impl<'a> Masks<'a> {
             let at = program.phi_count(block);
             // What reads masks of the lanes that come here is before the change.
             let rest = &program.blocks[block].insts[at..];
-            let before = |inst: &&Inst| !program.op(**inst).is(Pseudo::LogicalStart) && !program.op(**inst).is_branch();
+            let before = |inst: &&Inst| {
+                !program.op(**inst).is(Pseudo::LogicalStart) && !program.op(**inst).is_branch()
+            };
             let own = rest.iter().take_while(before).count();
             let at = if own < rest.len() { at + own } else { at };
             match (role, self.conditions.get(&construct)) {
@@ -357,7 +354,11 @@ impl<'a> Masks<'a> {
                         definitions.push(Definition::temp(*result, self.class));
                         operands.push(mask);
                     }
-                    program.insert(block, at, &NewInst::pseudo(Pseudo::ParallelCopy, &definitions, &operands));
+                    program.insert(
+                        block,
+                        at,
+                        &NewInst::pseudo(Pseudo::ParallelCopy, &definitions, &operands),
+                    );
                 }
             }
         }

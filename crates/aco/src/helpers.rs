@@ -115,7 +115,8 @@ impl Helpers {
 
     /// Nothing may need the lanes of the start.
     fn drop_start(&self, program: &mut Program) {
-        let reads = |inst: &Inst| program.operands(*inst).iter().any(|operand| operand.source == self.start.source);
+        let reads =
+            |inst: &Inst| program.operands(*inst).iter().any(|operand| operand.source == self.start.source);
         if !program.blocks.values().any(|data| data.insts.iter().any(reads)) {
             program.blocks[Block::new(0)].insts.remove(1);
         }

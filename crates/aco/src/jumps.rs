@@ -46,7 +46,10 @@ fn invert(program: &mut MachineProgram, block: usize) {
         return;
     }
     let [only] = program.blocks[middle].insts[..] else { return };
-    if only.inst.row().role != Role::Branch || program.blocks[middle].preds != [block] {
+    // Nothing comes to it but from this block, through empty ones.
+    let inside = |from: &usize| (block..middle).contains(from);
+    let alone = program.blocks[block + 1..=middle].iter().all(|between| between.preds.iter().all(inside));
+    if only.inst.row().role != Role::Branch || !alone {
         return;
     }
     let opposite = OPPOSITES.iter().find_map(|(a, b)| match inst.opcode() {

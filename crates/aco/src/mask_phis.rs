@@ -119,9 +119,9 @@ impl Arms {
             let place = operand.as_temp().and_then(|temp| places[temp]);
             place.is_some_and(|place| place > self.invert)
         };
-        let in_first = first.as_temp().filter(|temp| {
-            places[*temp].is_some_and(|place| self.entry < place && place < self.invert)
-        });
+        let in_first = first
+            .as_temp()
+            .filter(|temp| places[*temp].is_some_and(|place| self.entry < place && place < self.invert));
         let clear = second.is_const(0) && in_first.is_some_and(|temp| own.contains(&temp));
         let first = match in_first.and_then(|temp| places[temp]) {
             Some(place) => self.zero_around(program, first, place),
@@ -147,7 +147,8 @@ impl Arms {
             now.join(own, others)
         };
         let at = program.phi_count(merge);
-        let at = at + program.blocks[merge].insts[at..].iter().take_while(|inst| is_scalar(program, **inst)).count();
+        let at = at
+            + program.blocks[merge].insts[at..].iter().take_while(|inst| is_scalar(program, **inst)).count();
         let (definitions, operands) = ([Definition::temp(result, self.class)], [value]);
         program.insert(merge, at, &NewInst::pseudo(Pseudo::ParallelCopy, &definitions, &operands));
     }
@@ -358,8 +359,10 @@ fn repair(program: &mut Program) {
             if let Some(block) = places[stray.temp] {
                 new.write(block, Operand::temp(stray.temp, class));
                 // The wave reads anything where no lane comes: of a value for the next iteration the last one, which may stay in its register.
-                if let Some((header, last)) = last_values.get(&stray.temp).filter(|(header, _)| *header != block) {
-                    new.write(*header, Operand::temp(*last, class));
+                if let Some((header, last)) =
+                    last_values.get(&stray.temp).filter(|(header, _)| *header != block)
+                {
+                    new.begin(*header, Operand::temp(*last, class));
                 }
             }
             var = Some((stray.temp, new));

@@ -39,8 +39,10 @@ fn join_writes(program: &mut MachineProgram) {
         while at < block.insts.len() {
             let (first, second) = (block.insts[at - 1].inst, block.insts[at].inst);
             let pattern = first.opcode() == remove && second.opcode() == copy;
-            let [mask, from, lanes] = [0, 1, 2].map(|at| first.operands.get(at).copied().unwrap_or(Operand::None));
-            let same = mask == from && lanes == exec && second.operands[0] == exec && second.operands[1] == mask;
+            let [mask, from, lanes] =
+                [0, 1, 2].map(|at| first.operands.get(at).copied().unwrap_or(Operand::None));
+            let same =
+                mask == from && lanes == exec && second.operands[0] == exec && second.operands[1] == mask;
             if pattern
                 && same
                 && let Some(new) = plain(both, &[mask, mask], &gpu)

@@ -251,7 +251,8 @@ impl Allocator<'_> {
     fn reads_scc(&self, inst: Inst) -> bool {
         let Op::Hw(opcode) = self.program.op(inst) else { return false };
         let words = |operand: &Operand| operand.class.dwords() == 1;
-        matches!(opcode.row().format, Format::Sop2 | Format::Sopc) && self.program.operands(inst).iter().all(words)
+        matches!(opcode.row().format, Format::Sop2 | Format::Sopc)
+            && self.program.operands(inst).iter().all(words)
     }
 
     /// Moves operands out of `scc` that an instruction of the hardware cannot read there.

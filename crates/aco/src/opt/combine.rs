@@ -244,7 +244,10 @@ impl Combiner<'_> {
             scalar || program.definitions(inst).iter().any(scc)
         };
         let place = self.out.iter().rposition(|own| *own == inst)?;
-        if self.out[place + 1..].iter().any(|own| *own != leaves && writes_scc(self.program, *own)) {
+        let goes = |own: Inst| {
+            own == leaves || super::dead::is_pure(self.program, own) && self.uses.is_unread(self.program, own)
+        };
+        if self.out[place + 1..].iter().any(|own| !goes(*own) && writes_scc(self.program, *own)) {
             return None;
         }
         let mut definitions = self.program.definitions(inst).to_vec();
@@ -426,14 +429,18 @@ impl Combiner<'_> {
             _ => return false,
         };
         let words = matches!(outer, O::v_add_f32 | O::v_sub_f32 | O::v_subrev_f32);
-        let (multiply, fused) = if words { (O::v_mul_f32, O::v_fma_f32) } else { (O::v_mul_f16, O::v_fma_f16) };
+        let (multiply, fused) =
+            if words { (O::v_mul_f32, O::v_fma_f32) } else { (O::v_mul_f16, O::v_fma_f16) };
         let twice = words && self.flushes && self.variants.has(O::v_mad_f32);
         let once = self.program.contract && !self.program[inst].exact && self.variants.has(fused);
         let both = if twice { O::v_mad_f32 } else { fused };
         let mods = self.program[inst].mods;
         let mut rest = mods;
         rest.set(Mod::Neg, 0);
-        if !(twice || once) || rest != Mods::default() || !matches!(self.program[inst].form, Form::Native | Form::E64) {
+        if !(twice || once)
+            || rest != Mods::default()
+            || !matches!(self.program[inst].form, Form::Native | Form::E64)
+        {
             return false;
         }
         let operands = self.program.operands(inst).to_vec();

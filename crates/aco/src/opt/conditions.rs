@@ -92,7 +92,8 @@ impl Combiner<'_> {
             _ => return false,
         };
         let Some(compare) = mask.as_temp().and_then(|temp| self.definition(temp)) else { return false };
-        let compares = matches!(self.program.op(compare), Op::Hw(opcode) if opcode.row().format == Format::Vopc);
+        let compares =
+            matches!(self.program.op(compare), Op::Hw(opcode) if opcode.row().format == Format::Vopc);
         let Some(place) = self.out.iter().rposition(|own| *own == compare).filter(|_| compares) else {
             return false;
         };

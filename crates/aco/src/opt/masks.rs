@@ -159,7 +159,8 @@ impl Combiner<'_> {
             self.program.operands(count).first()?.as_temp().filter(|_| counts)
         };
         let (Some(a), Some(b)) = (counted(a), counted(b)) else { return false };
-        let Some(split) = self.definition(a).filter(|split| self.program.op(*split).is(Pseudo::SplitVector)) else {
+        let Some(split) = self.definition(a).filter(|split| self.program.op(*split).is(Pseudo::SplitVector))
+        else {
             return false;
         };
         let parts: Vec<_> = self.program.definitions(split).iter().map(|part| part.temp).collect();

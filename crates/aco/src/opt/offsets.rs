@@ -84,7 +84,8 @@ impl Combiner<'_> {
     pub(super) fn small_product(&mut self, inst: Inst) -> bool {
         const MOST: u64 = 0xff_ffff;
         let product = Opcode::v_mul_u32_u24;
-        if self.program.op(inst) != Op::Hw(Opcode::v_mul_lo_u32) || self.program[inst].mods != Mods::default() {
+        if self.program.op(inst) != Op::Hw(Opcode::v_mul_lo_u32) || self.program[inst].mods != Mods::default()
+        {
             return false;
         }
         let &[a, b] = self.program.operands(inst) else { return false };

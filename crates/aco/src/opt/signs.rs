@@ -37,8 +37,8 @@ impl Combiner<'_> {
         for (at, slot) in slots.into_iter().enumerate() {
             let Some(&operand) = self.program.operands(inst).get(at) else { break };
             let chosen = chooses && slot.ty == Type::B32 && self.only_source(operand).is_some();
-            let modifiable = slot.source != OperandSlot::NO_SOURCE
-                && (chosen || matches!(slot.ty, Type::F32 | Type::F16));
+            let modifiable =
+                slot.source != OperandSlot::NO_SOURCE && (chosen || matches!(slot.ty, Type::F32 | Type::F16));
             let Some((change, value)) = self.sign_change(operand, slot.ty).filter(|_| modifiable) else {
                 continue;
             };

@@ -89,7 +89,13 @@ impl Selector<'_> {
     }
 
     /// A scalar load of memory that this shader does not change, of what other waves see.
-    fn smem_coherent(&mut self, opcode: Opcode, class: RegClass, operands: [Operand; 2], access: Access) -> Operand {
+    fn smem_coherent(
+        &mut self,
+        opcode: Opcode,
+        class: RegClass,
+        operands: [Operand; 2],
+        access: Access,
+    ) -> Operand {
         let temp = self.program.make_temp(class);
         let definitions = [Definition::temp(temp, class)];
         let mut new = NewInst::hw(opcode, &definitions, &operands);
