@@ -16,12 +16,19 @@ pub(crate) struct LinearVar {
     starts: MixMap<Block, Operand>,
     /// The first block that writes, and the first one that may come after a write.
     first: Option<(Block, Block)>,
+    /// From a block on, what it holds before the first block that writes.
+    before: Option<(Block, Operand)>,
 }
 
 impl LinearVar {
     /// A variable that holds anything where nothing is written.
     pub(crate) fn new(class: RegClass) -> LinearVar {
-        LinearVar { class, ends: MixMap::default(), starts: MixMap::default(), first: None }
+        LinearVar { class, ends: MixMap::default(), starts: MixMap::default(), first: None, before: None }
+    }
+
+    /// From a block on, which is on every path to the writes, it holds a value before they come.
+    pub(crate) fn begin(&mut self, block: Block, value: Operand) {
+        self.before = Some((block, value));
     }
 
     /// A block leaves a value. Everything is written before anything is read.
@@ -83,12 +90,16 @@ impl LinearVar {
         let mut passed = Vec::new();
         let mut at = block;
         let first = self.first_reached(program);
+        let written = self.first.map_or(first, |(written, _)| written);
         let value = loop {
             if let Some(value) = self.starts.get(&at) {
                 break *value;
             }
             if at < first {
                 break Operand::undef(self.class);
+            }
+            if let Some((_, value)) = self.before.filter(|(from, _)| *from <= at && at <= written) {
+                break value;
             }
             passed.push(at);
             match program.blocks[at].linear_preds[..] {

@@ -362,7 +362,7 @@ fn repair(program: &mut Program) {
                 if let Some((header, last)) =
                     last_values.get(&stray.temp).filter(|(header, _)| *header != block)
                 {
-                    new.write(*header, Operand::temp(*last, class));
+                    new.begin(*header, Operand::temp(*last, class));
                 }
             }
             var = Some((stray.temp, new));

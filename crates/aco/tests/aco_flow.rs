@@ -7,9 +7,11 @@ mod rig;
 use rig::{GPUS, OUTPUT, TABLE};
 use unwedge_aco::abi::Argument;
 use unwedge_aco::ir::shape::Variants;
-use unwedge_aco::{Compiled, FRONT_PHASES, Limits, Masked, Options, UNREPAIRED_PHASES, finish, front, valid};
+use unwedge_aco::{
+    Compiled, FRONT_PHASES, Limits, Masked, Options, UNREPAIRED_PHASES, compile, finish, front, valid,
+};
 use unwedge_check::amdgcn::{CheckOptions, check_words};
-use unwedge_isa::amdgcn::Gpu;
+use unwedge_isa::amdgcn::{Gpu, listing};
 use unwedge_shader::ir::Shader;
 use unwedge_shader::text::{parse, print};
 use unwedge_shader::valid::validate;
@@ -209,5 +211,95 @@ fn parts_of_the_mask_of_a_comparison_keep_parts_of_a_value() {
             )
             .replace("> %40, %8", "> %45, %8");
         compare(&text);
+    }
+}
+
+/// The mnemonics of the code of a shader for gfx1030.
+fn mnemonics(text: &str, contract: bool) -> Vec<String> {
+    let mut shader = Shader::default();
+    parse(text, &mut shader).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let options = Options { contract, ..Options::new(Gpu::new("gfx1030").expect("a GPU")) };
+    let compiled = compile(&mut shader, &options).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let code: Vec<u8> = compiled.code.words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let mut listed = String::new();
+    listing::write(&code, &options.gpu, &listing::AmdListingOptions::default(), &mut listed, &mut |_, _| {});
+    listed.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+}
+
+fn has(mnemonics: &[String], name: &str) -> bool {
+    mnemonics.iter().any(|own| own.starts_with(name))
+}
+
+/// All lanes that are still in a loop have the same count of iterations, though others have left it.
+#[test]
+fn counters_of_loops_that_lanes_leave_are_scalar() {
+    let text = LANES_LEAVE
+        .replace("IN_THE_LOOP\n", "")
+        .replace("WHERE_IT_IS_LEFT", "%23: b32 = iadd %21, %14")
+        .replace("AFTER_IT", "%40: b32 = iadd %20, %10");
+    compare(&text);
+    let code = mnemonics(&text, false);
+    assert!(has(&code, "s_add_u32"), "the counter is scalar: {code:?}");
+}
+
+/// What the arms of a uniform `if` leave is in scalar registers.
+#[test]
+fn results_of_uniform_ifs_are_scalar() {
+    let arms = "%31: b1 = ult %30, %2\n%32: b32 = if<L5> %31 {\nstore<storage align 4> %14, %8, %15\nbreak<L5> %30\n} else {\nbreak<L5> %3\n}\n";
+    let text = LANES_LEAVE
+        .replace("IN_THE_LOOP\n", "")
+        .replace("WHERE_IT_IS_LEFT", "%23: b32 = iadd %21, %14")
+        .replace(
+            "AFTER_IT",
+            &format!("%30: b32 = read_first %14\n{arms}%33: b32 = ixor %32, %6\n%40: b32 = iadd %33, %20"),
+        );
+    compare(&text);
+    let code = mnemonics(&text, false);
+    assert!(has(&code, "s_xor_b32"), "the result is scalar: {code:?}");
+}
+
+/// A reduction of a value that all lanes share, in a loop that they leave one by one.
+#[test]
+fn uniform_values_are_reduced_in_loops() {
+    for op in ["iadd", "ixor", "iand", "ior", "umin", "imax", "imul"] {
+        for value in ["%30", "%1"] {
+            let text = LANES_LEAVE
+                .replace(
+                    "IN_THE_LOOP",
+                    &format!("%30: b32 = read_first %14\n%31: b32 = reduce<{op} 0> {value}"),
+                )
+                .replace("WHERE_IT_IS_LEFT", "%23: b32 = iadd %31, %14")
+                .replace("AFTER_IT", "%40: b32 = iadd %20, %10");
+            compare(&text);
+        }
+    }
+}
+
+/// Numbers of 64 bits are compared in one instruction.
+#[test]
+fn numbers_of_64_bits_are_compared_at_once() {
+    for (op, vector) in [("ieq", "v_cmp_eq_u64"), ("ult", "v_cmp_"), ("ige", "v_cmp_"), ("ine", "v_cmp_")] {
+        let pairs = "%30: b32x2 = vec %14, %10\n%31: b64 = bitcast %30\n%32: b32x2 = vec %10, %14\n%33: b64 = bitcast %32\n";
+        let text = LANES_LEAVE
+            .replace("IN_THE_LOOP\n", "")
+            .replace("WHERE_IT_IS_LEFT", "%23: b32 = iadd %21, %14")
+            .replace("AFTER_IT", &format!("{pairs}%34: b1 = {op} %31, %33\n%40: b32 = select %34, %20, %10"));
+        compare(&text);
+        let code = mnemonics(&text, false);
+        assert!(code.iter().any(|own| own.starts_with(vector) && own.contains("64")), "{op}: {code:?}");
+    }
+}
+
+/// A product and a sum are rounded once only if the options allow it.
+#[test]
+fn products_are_added_at_once_where_options_allow_it() {
+    let text = LANES_LEAVE
+        .replace("IN_THE_LOOP\n", "")
+        .replace("WHERE_IT_IS_LEFT", "%23: b32 = iadd %21, %14")
+        .replace("AFTER_IT", "%30: b32 = fmul %17, %14\n%40: b32 = fadd %30, %20");
+    for contract in [false, true] {
+        let code = mnemonics(&text, contract);
+        let fused = has(&code, "v_fma_f32") || has(&code, "v_fmac_f32");
+        assert_eq!((fused, has(&code, "v_mul_f32")), (contract, !contract), "{code:?}");
     }
 }

@@ -257,7 +257,10 @@ impl Combiner<'_> {
             scalar || program.definitions(inst).iter().any(scc)
         };
         let place = self.out.iter().rposition(|own| *own == inst)?;
-        if self.out[place + 1..].iter().any(|own| *own != leaves && writes_scc(self.program, *own)) {
+        let goes = |own: Inst| {
+            own == leaves || super::dead::is_pure(self.program, own) && self.uses.is_unread(self.program, own)
+        };
+        if self.out[place + 1..].iter().any(|own| !goes(*own) && writes_scc(self.program, *own)) {
             return None;
         }
         let mut definitions = self.program.definitions(inst).to_vec();
