@@ -119,11 +119,55 @@ fn a_loop_that_lanes_leave_one_by_one_counts_in_scalar_registers() {
     }
 }
 
+/// All lanes leave the loop at its end, after one of three arms.
+const ARMS: &str = r#"shader compute "main"
+workgroup_size 64 1 1
+sizes shared 0 scratch 0 push 0
+resource r0 "" storage_buffer set 0 binding 0 count 1 size 0 dim buffer access readonly|restrict
+resource r1 "" storage_buffer set 0 binding 1 count 1 size 0 dim buffer access restrict
+fn f0 "main" () -> () {
+  %0: b32 = const<0x0>
+  %1: b32 = const<0x1>
+  %3: handle = descriptor<r0> %0
+  %4: handle = descriptor<r1> %0
+  %5: b32 = const<0x4>
+  %8: b32 = load<storage align 4 access readonly|restrict> %3, %0
+  %9: b32 = load<storage align 4 access readonly|restrict> %3, %5
+  loop<L0> %0 (%10: b32) {
+    %11: b1 = uge %10, %8
+    %12: b1 = uge %10, %9
+    if<L1> %11 {
+      if<L2> %12 {
+        store<storage align 4> %0, %4, %0
+        break<L2>
+      } else {
+        store<storage align 4> %1, %4, %0
+        break<L2>
+      }
+      break<L1>
+    } else {
+      store<storage align 4> %5, %4, %0
+      break<L1>
+    }
+    %14: b32 = iadd %10, %1
+    %15: b1 = uge %14, %9
+    if<L3> %15 {
+      break<L0>
+    } else {
+      break<L3>
+    }
+    continue<L0> %14
+  }
+  return
+}
+"#;
+
 /// No branch goes to a branch, to the next instruction, or over nothing but a branch.
 #[test]
 fn branches_are_not_taken_to_branch_again() {
-    for gpu in ["gfx900", "gfx1030", "gfx1100"] {
-        let lines = code(LOOP, gpu);
+    for (text, gpu) in [LOOP, ARMS].into_iter().flat_map(|text| ["gfx900", "gfx1030"].map(|gpu| (text, gpu)))
+    {
+        let lines = code(text, gpu);
         for (number, line) in lines.iter().enumerate() {
             let Some(target) = line.target else { continue };
             let next = |ahead: usize| lines.get(number + ahead);

@@ -192,6 +192,12 @@ fn f0 "main" () -> () {
     } else {
       break<L1>
     }
+    %8: b1 = ult %1, %5
+    if<L2> %8 {
+      continue<L0> %2
+    } else {
+      break<L2>
+    }
     %7: b32 = iadd %5, %1
     continue<L0> %7
   }
