@@ -5,7 +5,7 @@ mod rig;
 use rig::GPUS;
 use rig::recorded::{Problem, Results, expected, in_parallel, judge};
 use std::collections::BTreeMap;
-use unwedge_aco::{Options, compile};
+use unwedge_aco::{Compiler, Options, compile};
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_shader::front::ShaderFile;
 use unwedge_shader::front::spirv;
@@ -68,4 +68,27 @@ fn shaders_give_the_recorded_results() {
 #[test]
 fn shaders_give_the_recorded_results_with_few_registers() {
     [24, 48, 64].into_iter().for_each(|vgprs| try_all(Some(vgprs), 24));
+}
+
+/// With few vector registers, values are spilled in between.
+#[test]
+fn a_compiler_that_was_used_before_makes_the_same_code() {
+    let modules = data::archive("amd/shaders/shaders.tar.gz").into_iter();
+    let modules: Vec<_> = modules.filter(|(name, _)| name.ends_with(".spv")).collect();
+    if modules.is_empty() {
+        eprintln!("no shaders under {}", data::root().display());
+    }
+    let every = if std::env::var_os("UNWEDGE_ALL").is_some() { 1 } else { 9 };
+    let mut compiler = Compiler::new();
+    for (name, module) in modules.iter().step_by(every) {
+        let file = ShaderFile::named(name, module).expect("a module");
+        for (gpu, vgprs) in [("tahiti", 256), ("navi31", 16), ("vega10", 256)] {
+            let gpu = Gpu::new(gpu).expect("a GPU");
+            let mut options = Options::new(gpu);
+            options.limits = options.limits.within(&gpu, None, Some(vgprs), None);
+            let load = || file.load(&spirv::Options::default()).expect("a shader");
+            let once = compile(&mut load(), &options);
+            assert_eq!(compiler.compile(&mut load(), &options), once, "{name}, {}", gpu.name());
+        }
+    }
 }

@@ -50,10 +50,20 @@ macro_rules! entity {
 }
 
 /// An arena: it owns its items, and pushing one makes its key.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct PrimaryMap<K, V> {
     items: Vec<V>,
     keys: PhantomData<K>,
+}
+
+impl<K, V: Clone> Clone for PrimaryMap<K, V> {
+    fn clone(&self) -> Self {
+        PrimaryMap { items: self.items.clone(), keys: PhantomData }
+    }
+
+    fn clone_from(&mut self, other: &Self) {
+        self.items.clone_from(&other.items);
+    }
 }
 
 impl<K, V> Default for PrimaryMap<K, V> {
