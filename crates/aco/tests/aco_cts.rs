@@ -20,7 +20,7 @@ use unwedge_testkit::mutate::Rng;
 use unwedge_testkit::pack::bytes;
 
 /// The most that the geometric mean of a ratio may be, by stage and chip.
-const MOST: [(&str, &str, [f64; MEASURES.len()]); 8] = [
+const MOST: [(&str, &str, [f64; MEASURES.len()]); 12] = [
     ("compute", "navi21", [1.18, 1.15, 1.05, 1.08, 1.10]),
     ("compute", "vega10", [1.18, 1.15, 1.20, 1.10, 1.10]),
     ("fragment", "navi21", [1.15, 1.10, 1.12, 1.25, 1.20]),
@@ -29,6 +29,10 @@ const MOST: [(&str, &str, [f64; MEASURES.len()]); 8] = [
     ("tess_eval", "vega10", [1.05, 1.15, 1.00, 1.05, 1.25]),
     ("vertex", "navi21", [1.20, 1.16, 1.02, 1.22, 1.40]),
     ("vertex", "vega10", [1.03, 1.03, 1.02, 1.03, 1.02]),
+    ("vertex+geometry", "navi21", [1.22, 1.24, 0.75, 1.20, 1.25]),
+    ("vertex+geometry", "vega10", [1.22, 1.20, 0.75, 1.30, 1.30]),
+    ("vertex+tess_ctrl", "navi21", [1.22, 1.18, 0.85, 1.10, 1.10]),
+    ("vertex+tess_ctrl", "vega10", [1.15, 1.15, 0.85, 1.10, 1.00]),
 ];
 /// Of how many shaders of a stage one is taken without `UNWEDGE_ALL`.
 const SAMPLE: usize = 16;
