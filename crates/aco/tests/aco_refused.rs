@@ -32,7 +32,7 @@ fn vertices_have_a_limit() {
         for gpu in ["gfx803", "gfx1030"] {
             let mut options = options(gpu);
             options.graphics.shape = PipelineShape::default().with(Stage::Vertex).with(stage);
-            let mut build = |vertices: u32| {
+            let build = |vertices: u32| {
                 let (mut first, mut second) = (empty(Stage::Vertex), empty(stage));
                 second.info.output_vertices = vertices;
                 match gpu {
