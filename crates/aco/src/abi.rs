@@ -285,8 +285,10 @@ impl Uses {
                     let ty = func.ty(func.result(inst));
                     let bytes = u64::from(ty.base.bits() / 8) * u64::from(ty.lanes);
                     match func.args(inst).first().and_then(|offset| func.const_bits(*offset)) {
-                        Some(offset) if offset + bytes <= 4096 && offset % 4 == 0 && bytes % 4 == 0 => {
-                            words.extend((offset / 4..(offset + bytes) / 4).map(|word| word as u32));
+                        Some(offset)
+                            if offset + bytes <= 4096 && (offset % 4 == 0 || ty.base.bits() < 32) =>
+                        {
+                            words.extend((offset / 4..(offset + bytes).div_ceil(4)).map(|word| word as u32));
                         }
                         _ => inline = false,
                     }

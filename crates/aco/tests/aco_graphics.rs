@@ -358,6 +358,33 @@ fn loops_in_each_other_agree_and_their_code_does_not_grow_with_the_square() {
     assert!(many < few * 39 / 5 * 4, "5 loops take {few} instructions, 39 take {many}");
 }
 
+/// Push constants of 8 and 16 bits, at constant offsets and at one that the shader computes, within words that registers hold and in memory.
+#[test]
+fn narrow_push_constants_agree() {
+    let shader = |offset: &str| {
+        let text = format!(
+            "shader fragment \"main\"\nworkgroup_size 1 1 1\nsizes shared 0 scratch 0 push 32\nfloats 16 nearest any\nfloats 32 nearest any\n\
+             floats 64 nearest any\ntype t0 = b32x4\nvar v0 \"color\" output t0 location 0\nfn f0 \"main\" () -> () {{\n\
+             %two: b32 = const<0x2>\n%five: b32 = const<0x5>\n%zero: b32 = const<0x0>\n%mask: b32 = const<0x1e>\n\
+             %word: b32 = load<push align 4> %zero\n%some: b32 = iand %word, %mask\n\
+             %halves: b16x2 = load<push align 2> %two\n%bytes: b8x3 = load<push align 1> %five\n%half: b16 = load<push align 2> {offset}\n\
+             %low: b16 = extract<0> %halves\n%high: b16 = extract<1> %halves\n%byte: b8 = extract<2> %bytes\n\
+             %x: b32 = u2u %low\n%y: b32 = u2u %high\n%z: b32 = u2u %byte\n%w: b32 = i2i %half\n\
+             %all: b32x4 = vec %x, %y, %z, %w\nstore_var<v0 mask 0xf> %all\nreturn\n}}\n"
+        );
+        let mut shader = Shader::default();
+        text::parse(&numbered(&text), &mut shader).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        shader
+    };
+    for offset in ["%two", "%some"] {
+        let shader = shader(offset);
+        let expected = Expected::new(&shader, 3);
+        for (target, options) in targets() {
+            assert_eq!(expected.verdict(&options), Verdict::Agrees, "{target}, offset {offset}");
+        }
+    }
+}
+
 /// Points of patches are the vertices of a geometry shader, merged or in the ring.
 #[test]
 fn evaluation_shaders_run_before_geometry_shaders() {

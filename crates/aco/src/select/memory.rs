@@ -115,10 +115,12 @@ impl Selector<'_> {
         }
         let scalar = !self.banks.is_vector(result) && loads_scalar(func, inst, mem, self.gfx);
         let words = match mem.space {
-            // A scalar load moves whole words.
-            Space::Push if ty.base.bits() < 32 => {
-                return Err(self.unsupported(inst, Some("push constants of less than 32 bits")));
+            Space::Push if self.divergence.is_divergent(func.args(inst)[0]) => {
+                return Err(
+                    self.unsupported(inst, Some("push constants at offsets that differ between lanes"))
+                );
             }
+            Space::Push if ty.base.bits() < 32 => self.load_narrow_push(inst)?,
             Space::Push => self.load_push(inst)?,
             Space::Uniform | Space::Storage if scalar => self.load_scalar_buffer(inst, mem.access)?,
             Space::Uniform | Space::Storage => self.load_buffer(inst, mem)?,
@@ -154,6 +156,42 @@ impl Selector<'_> {
             first.and_then(|first| self.find_argument(Argument::PushConstant(first.checked_add(word)?)))
         });
         words.collect::<Option<Vec<_>>>().ok_or_else(|| self.unsupported(inst, Some("push constants")))
+    }
+
+    /// Push constants of 8 and 16 bits: scalar loads move whole words, out of which they are shifted.
+    fn load_narrow_push(&mut self, inst: Inst) -> Selected<Vec<Operand>> {
+        let ty = self.func.ty(self.func.result(inst));
+        let offset = self.scalar(self.func.args(inst)[0]);
+        let offset = self.in_scalar(offset);
+        let base = self.find_argument(Argument::PushConstants);
+        let address =
+            base.map(|base| self.create(RegClass::S2, &[base, Operand::c32(self.options.address_high)]));
+        let mut lanes = Vec::new();
+        for lane in 0..ty.lanes {
+            let at = u32::from(lane) * ty.base.bytes();
+            let byte = match offset.as_const() {
+                Some(first) => Operand::c32((first as u32).wrapping_add(at)),
+                None => self.salu(Opcode::s_add_u32, RegClass::S1, &[offset, Operand::c32(at)]),
+            };
+            // The shift takes the lowest five bits, which are those of the byte in its word.
+            let (start, shift) = match byte.as_const() {
+                Some(byte) => (Operand::c32(byte as u32 & !3), Operand::c32(byte as u32 % 4 * 8)),
+                None => (
+                    self.salu(Opcode::s_and_b32, RegClass::S1, &[byte, Operand::c32(!3)]),
+                    self.salu(Opcode::s_lshl_b32, RegClass::S1, &[byte, Operand::c32(3)]),
+                ),
+            };
+            let word = match (address, start.as_const()) {
+                (Some(address), _) => self.load_scalar(inst, address, start, 1)?[0],
+                (None, Some(start)) => self
+                    .find_argument(Argument::PushConstant(start as u32 / 4))
+                    .ok_or_else(|| self.unsupported(inst, Some("push constants")))?,
+                (None, None) => return Err(self.unsupported(inst, Some("push constants"))),
+            };
+            let value = self.salu(Opcode::s_lshr_b32, RegClass::S1, &[word, shift]);
+            lanes.push(self.in_vgpr(value));
+        }
+        Ok(lanes)
     }
 
     fn load_scalar_buffer(&mut self, inst: Inst, access: Access) -> Selected<Vec<Operand>> {
