@@ -43,7 +43,7 @@ fn random(stage: Stage, seed: u64) -> Shader {
         }
         // Most colours have a second source of blending, which few pipelines can have.
         let vars: Vec<_> = shader.vars.keys().collect();
-        for var in vars.into_iter().filter(|_| seed % 8 > 0) {
+        for var in vars.into_iter().filter(|_| !seed.is_multiple_of(8)) {
             shader.vars[var].index = 0;
         }
         if compile(&mut shader.clone(), &options).is_ok() {
@@ -54,7 +54,7 @@ fn random(stage: Stage, seed: u64) -> Shader {
 
 fn options(seed: u64) -> Options {
     let name = rig::GPUS[seed as usize % rig::GPUS.len()];
-    Options::new(Gpu::new(name).expect("a GPU").with_wave64(seed / 9 % 2 == 0))
+    Options::new(Gpu::new(name).expect("a GPU").with_wave64((seed / 9).is_multiple_of(2)))
 }
 
 fn seeds() -> Vec<u64> {
