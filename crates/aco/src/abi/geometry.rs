@@ -289,8 +289,9 @@ pub(crate) fn vertex_reads(shader: &Shader, options: &GraphicsOptions) -> Vec<Ar
     let reads = Reads::of(shader);
     let any = |values: &[V]| values.iter().any(|value| reads.has(*value));
     let located = || reads.inputs.iter().filter_map(|slot| slot.checked_sub(FIRST_LOCATION_SLOT));
-    let instanced =
-        |location: u16| options.vertex_inputs.get(&location.into()).is_some_and(|input| input.divisor.is_some());
+    let instanced = |location: u16| {
+        options.vertex_inputs.get(&location.into()).is_some_and(|input| input.divisor.is_some())
+    };
     let slots = !reads.inputs.is_empty() || !reads.patch_inputs.is_empty();
     let wanted: [(Stage, bool, &[Argument]); 5] = [
         (Stage::Vertex, any(&[V::VertexIndex]) || located().any(|at| !instanced(at)), &[Argument::VertexId]),
