@@ -182,7 +182,7 @@ impl Selector<'_> {
                 ),
             };
             let word = match (address, start.as_const()) {
-                (Some(address), _) => self.load_scalar(inst, address, start, 1)?[0],
+                (Some(address), _) => self.load_scalar(inst, address, start, 1, Access::READONLY)?[0],
                 (None, Some(start)) => self
                     .find_argument(Argument::PushConstant(start as u32 / 4))
                     .ok_or_else(|| self.unsupported(inst, Some("push constants")))?,

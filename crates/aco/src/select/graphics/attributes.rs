@@ -196,19 +196,19 @@ impl Selector<'_> {
         let instance = self.given(Argument::InstanceId);
         let quotient = match Division::by(divisor) {
             Division::Shift(0) => instance,
-            Division::Shift(shift) => self.shifted(instance, shift),
+            Division::Shift(shift) => self.shifted_right(instance, shift),
             Division::Multiply(factor, shift) => {
                 let high = self.valu(Opcode::v_mul_hi_u32, RegClass::V1, &[Operand::c32(factor), instance]);
                 let rest = self.vector_sub(instance, high);
-                let rest = self.shifted(rest, 1);
+                let rest = self.shifted_right(rest, 1);
                 let sum = self.vector_add(high, rest);
-                self.shifted(sum, shift)
+                self.shifted_right(sum, shift)
             }
         };
         self.vector_add(first, quotient)
     }
 
-    fn shifted(&mut self, number: Operand, shift: u32) -> Operand {
+    fn shifted_right(&mut self, number: Operand, shift: u32) -> Operand {
         self.valu(Opcode::v_lshrrev_b32, RegClass::V1, &[Operand::c32(shift), number])
     }
 

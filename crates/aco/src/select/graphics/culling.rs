@@ -200,7 +200,7 @@ impl Selector<'_> {
         all
     }
 
-    fn shifted(&mut self, word: Operand, distance: u32) -> Operand {
+    fn shifted_left(&mut self, word: Operand, distance: u32) -> Operand {
         if distance == 0 {
             return word;
         }
@@ -222,7 +222,7 @@ impl Selector<'_> {
             .map(|corner| {
                 let bits = [word, Operand::c32(EDGE_FLAGS + corner), Operand::c32(1)];
                 let flag = self.valu(Opcode::v_bfe_u32, RegClass::V1, &bits);
-                self.shifted(flag, corner * 10 + 9)
+                self.shifted_left(flag, corner * 10 + 9)
             })
             .collect()
     }
@@ -240,7 +240,7 @@ impl Selector<'_> {
         let distance = self.corner_distance();
         let mut words = self.edge_flags();
         for (corner, vertex) in (0..).zip(numbers) {
-            words.push(self.shifted(vertex, corner * distance));
+            words.push(self.shifted_left(vertex, corner * distance));
         }
         let word = self.joined(&words);
         let primitive = self.choose(culled, Operand::c32(NO_PRIMITIVE), word);
@@ -267,7 +267,7 @@ impl Selector<'_> {
             let vertex = self.valu(Opcode::v_bfe_u32, RegClass::V1, &bits);
             let place = self.column(vertex, Column::Number);
             let number = self.load_local(place, 1)[0];
-            words.push(self.shifted(number, corner * distance));
+            words.push(self.shifted_left(number, corner * distance));
         }
         let word = self.joined(&words);
         let culled = self.valu_compare(Opcode::v_cmp_eq_u32, &[Operand::c32(NO_PRIMITIVE), primitive]);
