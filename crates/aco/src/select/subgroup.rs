@@ -140,6 +140,23 @@ impl Selector<'_> {
         temps.map(|temp| Operand::temp(temp, class))
     }
 
+    /// A reduction of an integer of 32 bits that is the same in all active lanes.
+    fn reduce_uniform(&mut self, op: Op, value: Operand) -> Operand {
+        if value.is_undef() || !matches!(op, Op::IAdd | Op::IXor) {
+            return value;
+        }
+        let exec = self.exec();
+        let count = self.sized(Opcode::s_bcnt1_i32_b32, Opcode::s_bcnt1_i32_b64);
+        let mut lanes = self.salu(count, RegClass::S1, &[exec]);
+        if op == Op::IXor {
+            lanes = self.salu(Opcode::s_and_b32, RegClass::S1, &[lanes, Operand::c32(1)]);
+        }
+        match value.as_const() {
+            Some(1) => lanes,
+            _ => self.salu(Opcode::s_mul_i32, RegClass::S1, &[lanes, value]),
+        }
+    }
+
     /// A reduction or scan of integers of 32 bits.
     fn reduce(&mut self, inst: Inst) -> Selected<Operand> {
         let func = self.func;
@@ -152,6 +169,15 @@ impl Selector<'_> {
         let value = self.scalar(func.args(inst)[0]);
         if op == Op::Reduce && cluster == 1 {
             return Ok(value);
+        }
+        let uniform = reduced != Op::IMul && !self.divergence.is_divergent(func.args(inst)[0]);
+        if op == Op::Reduce && cluster == 0 && uniform {
+            let reduced = self.reduce_uniform(reduced, value);
+            return Ok(if self.banks.is_vector(result) {
+                self.in_vgpr(reduced)
+            } else {
+                self.in_scalar(reduced)
+            });
         }
         let value = Operand { late_kill: true, ..self.in_vgpr(value) };
         let value = if value.is_undef() { self.copy(RegClass::V1, Operand::c32(0)) } else { value };
