@@ -153,7 +153,7 @@ fn what_a_file_is_is_asked_in_one_place() {
 /// in it, and would show here first.
 #[test]
 fn the_program_stays_small() {
-    const MOST: usize = 10_400;
+    const MOST: usize = 10_600;
     let texts = sources(&root().join("crates/cli/src"));
     let lines: usize = texts.iter().map(|(_, text)| text.lines().count()).sum();
     assert!(lines > 1_000, "the sources have been found: {lines} lines");
