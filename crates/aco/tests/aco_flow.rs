@@ -6,9 +6,10 @@ mod rig;
 
 use rig::{GPUS, OUTPUT, TABLE};
 use unwedge_aco::abi::Argument;
+use unwedge_aco::ir::RegCounts;
 use unwedge_aco::ir::shape::Variants;
 use unwedge_aco::{
-    Compiled, FRONT_PHASES, Limits, Masked, Options, UNREPAIRED_PHASES, compile, finish, front, valid,
+    Compiled, FRONT_PHASES, Limits, Masked, Options, UNREPAIRED_PHASES, compile, finish_watched, front, valid,
 };
 use unwedge_check::amdgcn::{CheckOptions, check_words};
 use unwedge_isa::amdgcn::{Gpu, listing};
@@ -18,11 +19,22 @@ use unwedge_shader::valid::validate;
 use unwedge_sim::amdgcn::{Dispatch, Timing};
 use unwedge_testkit::mutate::Rng;
 use unwedge_testkit::shaders::lanes::{
-    GROUPS, INVOCATIONS, OUTPUT_BYTES, OWN, input as words, interpreted, random as random_shader,
+    GROUPS, INVOCATIONS, OUTPUT_BYTES, OWN, input as words, interpreted, random as random_shader, random_deep,
 };
 
 /// What the compiled shader leaves, or what is wrong with it.
 fn executed(shader: &Shader, input: &[u8], gpu: Gpu, seed: u64) -> Result<Vec<u8>, String> {
+    executed_within(shader, input, gpu, seed, &Limits::of(&gpu))
+}
+
+/// The same with as many registers as the limits say.
+fn executed_within(
+    shader: &Shader,
+    input: &[u8],
+    gpu: Gpu,
+    seed: u64,
+    limits: &Limits,
+) -> Result<Vec<u8>, String> {
     let options = Options::new(gpu);
     let variants = Variants::of(&gpu);
     let mut invalid = None;
@@ -40,7 +52,18 @@ fn executed(shader: &Shader, input: &[u8], gpu: Gpu, seed: u64) -> Result<Vec<u8
         return Err(invalid);
     }
     let Masked { mut program, args, float_mode } = result.map_err(|e| e.to_string())?;
-    let code = finish(&mut program, &Limits::of(&gpu)).map_err(|e| e.to_string())?;
+    let mut invalid = None;
+    let code = finish_watched(&mut program, limits, &mut |phase, program| {
+        if invalid.is_none()
+            && let Err(violations) = valid::ir(program, &variants)
+        {
+            invalid = Some(format!("after {}: {}", phase.name(), violations[0].describe(program)));
+        }
+    });
+    if let Some(invalid) = invalid {
+        return Err(invalid);
+    }
+    let code = code.map_err(|e| e.to_string())?;
     let report = check_words(&code.words, &gpu, &CheckOptions::default());
     if let Some(fault) = report.faults().next() {
         return Err(format!("checker: {fault:?}"));
@@ -58,13 +81,13 @@ fn executed(shader: &Shader, input: &[u8], gpu: Gpu, seed: u64) -> Result<Vec<u8
     Ok(memory.get(OUTPUT, OUTPUT_BYTES).expect("mapped").to_vec())
 }
 
-#[test]
-fn random_flow_does_what_the_interpreter_does() {
-    let seeds = std::env::var("UNWEDGE_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(150u64);
+/// Compares random shaders with the interpreter, with the limits that `limits` gives for a seed.
+fn compare_random(seeds: u64, random: fn(&mut Rng) -> Shader, limits: impl Fn(&Gpu, u64) -> Limits) {
+    let seeds = std::env::var("UNWEDGE_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(seeds);
     let mut failures = Vec::new();
     for seed in 0..seeds {
         let mut rng = Rng::new(seed);
-        let shader = random_shader(&mut rng);
+        let shader = random(&mut rng);
         validate(&shader).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{}", print(&shader)));
         let input = words(&mut rng);
         let wave64 = (seed as usize / GPUS.len()).is_multiple_of(2);
@@ -72,7 +95,7 @@ fn random_flow_does_what_the_interpreter_does() {
         let expected =
             interpreted(&shader, &input, gpu.wave64()).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
         let label = format!("seed {seed} {} wave{}", gpu.name(), if gpu.wave64() { 64 } else { 32 });
-        match executed(&shader, &input, gpu, seed) {
+        match executed_within(&shader, &input, gpu, seed, &limits(&gpu, seed)) {
             Ok(found) if found == expected => {}
             Ok(found) => {
                 let at = found.iter().zip(&expected).position(|(a, b)| a != b).unwrap_or_default() / 4;
@@ -88,6 +111,20 @@ fn random_flow_does_what_the_interpreter_does() {
     let count = failures.len();
     failures.truncate(20);
     assert!(failures.is_empty(), "{count} of {seeds} fail:\n{}", failures.join("\n"));
+}
+
+#[test]
+fn random_flow_does_what_the_interpreter_does() {
+    compare_random(150, random_shader, |gpu, _| Limits::of(gpu));
+}
+
+/// Masks of constructs around each other are spilled to lanes of linear vectors, which stay where they are.
+#[test]
+fn deep_random_flow_with_few_scalar_registers_does_what_the_interpreter_does() {
+    compare_random(80, random_deep, |gpu, seed| {
+        let vgprs = Limits::of(gpu).registers.vgprs;
+        Limits { registers: RegCounts { sgprs: 24 + (seed % 21) as u16, vgprs } }
+    });
 }
 
 /// Every lane has a word of the input (`%14`), its number (`%10`), a place in the output (`%15`), and a number of iterations (`%16`) that

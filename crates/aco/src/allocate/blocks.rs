@@ -92,10 +92,16 @@ impl Allocator<'_> {
         let places = match self.place_arrivals(&arrivals) {
             Some(places) => places,
             None => {
-                // Everything is laid out anew.
+                // Everything is laid out anew. Linear vectors stay: lanes that are not active have values in them, which moves would lose.
                 self.file.clear();
                 for (original, name) in settled {
                     let class = self.program.class(original);
+                    if class.is_linear() && class.is_vgpr() {
+                        if let Some(span) = self.span(name) {
+                            self.file.put(span, name);
+                        }
+                        continue;
+                    }
                     let regs = self.regs[name.index()].into_iter().collect();
                     arrivals.push(Arrival { original, name: original, class, regs, phi: None, dead: false });
                 }

@@ -230,7 +230,10 @@ impl Emitter<'_> {
     fn swizzle(&mut self, from: u16, to: u16, distance: i32) {
         let mut mods = Mods::default();
         mods.set(Mod::Offset, 0x1f | distance << 10);
-        self.with_mods(Opcode::ds_swizzle_b32, Form::Native, mods, to, &[dword(from)]);
+        // All instructions of LDS read `m0` there.
+        let operands = [dword(from), Operand::reg(PhysReg::M0, RegClass::S1)];
+        let operands = if self.generation() <= Gfx::Gfx8 { &operands[..] } else { &operands[..1] };
+        self.with_mods(Opcode::ds_swizzle_b32, Form::Native, mods, to, operands);
     }
 
     /// The same as [`Self::reduce_tree`] before gfx8.

@@ -58,7 +58,8 @@ fn sizes(program: &Program, inst: Inst, pseudo: Pseudo, violations: &mut Violati
             let linear = definition.class.is_linear();
             let fits = match pseudo {
                 Pseudo::Phi => !definition.class.is_vgpr() || !linear,
-                Pseudo::LinearPhi => linear,
+                // Its moves would leave out lanes that are not active.
+                Pseudo::LinearPhi => linear && !definition.class.is_vgpr(),
                 _ => definition.class == program.lane_mask(),
             };
             violations.require(fits, || format!("a phi of another kind than {}", definition.class));

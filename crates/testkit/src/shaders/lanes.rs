@@ -30,6 +30,8 @@ struct Generator<'a> {
     output: Value,
     own: Value,
     left: usize,
+    /// How many constructs may be open around another.
+    deepest: usize,
 }
 
 fn mem(access: Access) -> Payload {
@@ -184,7 +186,7 @@ impl Generator<'_> {
     }
 
     fn construct(&mut self, region: Region, op: Op) {
-        if self.open.len() > 8 {
+        if self.open.len() > self.deepest {
             return;
         }
         let (word, bit) = (self.word(), self.bit());
@@ -281,6 +283,15 @@ fn buffer(binding: u32, access: Access) -> ResourceData {
 
 /// A random shader: input at binding 0 of set 0, output at binding 1.
 pub fn random(rng: &mut Rng) -> Shader {
+    nested(rng, 60, 8)
+}
+
+/// A random shader with more constructs in each other, and so more masks that are needed at once.
+pub fn random_deep(rng: &mut Rng) -> Shader {
+    nested(rng, 120, 16)
+}
+
+fn nested(rng: &mut Rng, left: usize, deepest: usize) -> Shader {
     let mut shader = Shader::default();
     shader.info.workgroup_size = [INVOCATIONS, 1, 1];
     let input = shader.resources.push(buffer(0, Access::READONLY.or(Access::RESTRICT)));
@@ -320,7 +331,8 @@ pub fn random(rng: &mut Rng) -> Shader {
         closed: 0,
         output: handles[1],
         own,
-        left: 60,
+        left,
+        deepest,
     };
     while generator.left > 0 {
         generator.left -= 1;

@@ -12,6 +12,7 @@ mod slots;
 mod tessellation;
 mod vertex;
 
+use super::memory::LDS_LIMIT;
 use super::{Selected, Selector};
 use crate::ir::{Operand, Pseudo};
 use std::collections::BTreeMap;
@@ -195,11 +196,11 @@ impl Selector<'_> {
         let temp = self.program.make_temp(RegClass::V1);
         let definitions = [Definition::temp(temp, RegClass::V1)];
         let mut mods = Mods::default();
-        let operands = [value];
+        let (operands, limited) = ([value], [value, LDS_LIMIT]);
         let mut new = if self.gfx < Gfx::Gfx8 {
             // Bit 15: a permutation of quads.
             mods.set(Mod::Offset, 0x8000 | quad_lanes(lanes));
-            NewInst::hw(Opcode::ds_swizzle_b32, &definitions, &operands)
+            NewInst::hw(Opcode::ds_swizzle_b32, &definitions, &limited)
         } else {
             mods.set(Mod::DppCtrl, quad_lanes(lanes));
             mods.set(Mod::RowMask, 15);
