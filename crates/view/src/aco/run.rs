@@ -38,12 +38,16 @@ const TABLES_LIMIT: usize = 1 << 26;
 /// What starts of tables and buffers are multiples of; at least as much is free between them.
 const ALIGNMENT: u64 = 0x1_0000;
 
+/// The most workgroups of a run, and the most instructions that all of them together may execute.
+const GROUPS: u64 = 1 << 20;
+const STEPS: u64 = 1 << 36;
+
 /// A run on the emulator.
 #[derive(Debug)]
 pub struct EmulationRequest<'a> {
     /// Workgroups.
     pub workgroups: Workgroups,
-    /// Instructions that a workgroup may execute.
+    /// Instructions that a workgroup may execute. Where there are many workgroups, each may execute its share of a bound for all of them.
     pub steps: u64,
     /// Time everything as badly as hardware may, by this seed.
     pub seed: Option<u64>,
@@ -70,6 +74,9 @@ pub enum EmulationError {
     /// A descriptor has no place, or one that is too far.
     #[error("the place of descriptor {} in its set is not known, or too far", descriptor_name(*.0))]
     Descriptor(BindingPoint),
+    /// More workgroups than are run.
+    #[error("--groups asks for {0} workgroups; at most {GROUPS} are run")]
+    Groups(u64),
     /// Memory is too large.
     #[error(transparent)]
     Memory(#[from] MapError),
@@ -316,9 +323,14 @@ impl EmulationView {
         if let Some(output) = request.outputs.iter().find(unbound) {
             return Err(EmulationError::Unbound(output.point));
         }
+        let groups = request.workgroups.0.iter().fold(1u64, |all, axis| all.saturating_mul((*axis).into()));
+        if groups > GROUPS {
+            return Err(EmulationError::Groups(groups));
+        }
         let mut layout = Layout::of(shader, bindings, options)?;
         let (gpu, size) = (&options.gpu, shader.info.workgroup_size);
-        let dispatch = layout.dispatch(&compiled.compiled, gpu, size, &bindings.push, request);
+        let mut dispatch = layout.dispatch(&compiled.compiled, gpu, size, &bindings.push, request);
+        dispatch.steps = request.steps.min(STEPS / groups.max(1));
         let program = Program::new(&compiled.compiled.code.words, CODE, *gpu);
         let outcome = watch(&program, &mut layout.memory, &dispatch, Watch::Nobody);
         let before = bindings.memory.clone();
