@@ -165,7 +165,7 @@ fn places_and_sizes_have_limits() {
     let run = ["aco", "compile", "--gpu", "gfx1030", "--run", "--push", "00000000"];
     let (code, _, err) =
         outcome(&[&run[..], &["--buffer", "0.4000000000=256", "-"]].concat(), far.as_bytes());
-    assert!(code == Some(4) && err.contains("is not known"), "{code:?}: {err}");
+    assert!(code == Some(4) && err.contains("has no offset in its set"), "{code:?}: {err}");
     let large = ["--max-size", "1M", "--buffer", "0.1=2M", "-"];
     let (code, _, err) = outcome(&[&run[..], &large].concat(), SHADER);
     assert!(code == Some(2) && err.contains("--max-size"), "{code:?}: {err}");
@@ -281,6 +281,24 @@ fn extremes_are_flushed_where_the_shader_says_so() {
                 }
             }
         }
+    }
+}
+
+/// What the shader leaves to the machine the interpreter does as the code does.
+#[test]
+fn denormals_are_compared_as_the_code_flushes_them() {
+    for gpu in ["tahiti", "gfx900", "gfx1030"] {
+        agrees(gpu, &computing(&sizes("any"), &["%7: b32 = fadd! %6, %0"]));
+        agrees(gpu, &computing(&sizes("any"), &["%7: b32 = fmin! %6, %0"]));
+    }
+}
+
+#[test]
+fn workgroups_are_bounded() {
+    for (groups, product) in [("4294967295,4294967295,4", "workgroups"), ("1048577", "1048577 workgroups")] {
+        let run = ["aco", "compile", "--gpu", "gfx1030", "--run", "--groups", groups, "--push", "00000000"];
+        let (code, _, err) = outcome(&[&run[..], &["--buffer", "0.1=256", "-"]].concat(), SHADER);
+        assert!(code == Some(2) && err.contains(product), "{code:?}: {err}");
     }
 }
 
