@@ -11,7 +11,7 @@ use crate::passes::Passes;
 use crate::stages::PipelineMode;
 use crate::valid::PhaseChecks;
 use crate::{culling, exec, helpers, linear_ssa, lower, mask_phis, schedule, select};
-use unwedge_isa::amdgcn::Gpu;
+use unwedge_isa::amdgcn::{Gfx, Gpu};
 use unwedge_shader::ir::{FloatMode, Modes, Op, Round, Shader, ShaderInfo, Stage, SystemValue, Type};
 
 /// What a program is compiled for.
@@ -35,7 +35,7 @@ pub struct Options {
 impl Options {
     /// Those for a GPU, with the high word that the driver RADV has: zero before gfx9.
     pub fn new(gpu: Gpu) -> Options {
-        let gfx9 = gpu.generation() >= unwedge_isa::amdgcn::Gfx::Gfx9;
+        let gfx9 = gpu.generation() >= Gfx::Gfx9;
         Options {
             gpu,
             address_high: if gfx9 { 0xffff_8000 } else { 0 },
@@ -51,6 +51,8 @@ impl Options {
 const MAX_PATCH_VERTICES: u32 = 32;
 /// The most vertices that an invocation of a geometry shader emits: no driver has a higher limit.
 const MAX_EMITTED: u32 = 1024;
+/// The most invocations of a workgroup.
+const MAX_INVOCATIONS: u64 = 1024;
 
 /// Why a shader is not compiled.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -80,9 +82,9 @@ pub enum CompileError {
     /// A system value that is not built.
     #[error("the system value {} is not compiled yet", .0.name())]
     SystemValue(SystemValue),
-    /// A descriptor whose offset in its set is not known.
+    /// A descriptor that has no offset in its set.
     #[error(
-        "the descriptor of set {set}, binding {binding} is not that of a single buffer, so its offset in the set is not known"
+        "the descriptor of set {set}, binding {binding} has no offset in its set: one before it has no known size, or it is 4 GiB away"
     )]
     Descriptor {
         /// The set.
@@ -96,6 +98,19 @@ pub enum CompileError {
     /// A shader that names registers which cannot hold arguments.
     #[error("arguments are in {0} registers up to number {1}, past the last that holds them")]
     Registers(&'static str, usize),
+    /// A workgroup of no invocations.
+    #[error("a workgroup has no invocations")]
+    NoInvocations,
+    /// More of something than the hardware has.
+    #[error("the shader asks for {asked} {what}; the GPU has {most}")]
+    Room {
+        /// Of what.
+        what: &'static str,
+        /// How much is asked for.
+        asked: u64,
+        /// The most that there is.
+        most: u64,
+    },
     /// More arguments than the scalar registers that the driver can load.
     #[error("the arguments take {0} scalar registers; 16 are loaded")]
     Arguments(usize),
@@ -215,7 +230,15 @@ impl Compiler {
         if let Some((phase, violation)) = checks.first {
             return Err(CompileError::Invalid { phase, violation });
         }
-        Ok(Compiled { code: code?, args, float_mode, combinations })
+        let code = code?;
+        // Spilling and culling take more than the shader asked for.
+        within(
+            "bytes of scratch memory of an invocation",
+            code.scratch_bytes.into(),
+            scratch_limit(&options.gpu),
+        )?;
+        within("bytes of LDS", code.lds_bytes.into(), lds_limit(&options.gpu))?;
+        Ok(Compiled { code, args, float_mode, combinations })
     }
 }
 
@@ -368,6 +391,40 @@ pub(crate) fn fits(info: &ShaderInfo, options: &Options) -> Result<(), CompileEr
     Err(CompileError::Interface(what))
 }
 
+/// Bytes of LDS of a workgroup.
+fn lds_limit(gpu: &Gpu) -> u64 {
+    if gpu.generation() == Gfx::Gfx6 { 1 << 15 } else { 1 << 16 }
+}
+
+/// Bytes of scratch memory of an invocation: the field for a wave in `COMPUTE_TMPRING_SIZE` is as wide as this, in units of these bytes.
+fn scratch_limit(gpu: &Gpu) -> u64 {
+    let (bits, unit) = match gpu.generation() {
+        generation if generation >= Gfx::Gfx12 => (18, 256),
+        generation if generation >= Gfx::Gfx11 => (15, 256),
+        _ => (13, 1024),
+    };
+    ((1 << bits) - 1) * unit / if gpu.wave64() { 64 } else { 32 }
+}
+
+/// Refuses more than there is.
+fn within(what: &'static str, asked: u64, most: u64) -> Result<(), CompileError> {
+    if asked <= most { Ok(()) } else { Err(CompileError::Room { what, asked, most }) }
+}
+
+/// Refuses sizes for which the hardware has no room.
+fn sizes_fit(info: &ShaderInfo, gpu: &Gpu) -> Result<(), CompileError> {
+    if info.stage == Stage::Compute {
+        let invocations =
+            info.workgroup_size.iter().fold(1u64, |all, size| all.saturating_mul((*size).into()));
+        if invocations == 0 {
+            return Err(CompileError::NoInvocations);
+        }
+        within("invocations of a workgroup", invocations, MAX_INVOCATIONS)?;
+    }
+    within("bytes of LDS", info.shared_size.into(), lds_limit(gpu))?;
+    within("bytes of scratch memory of an invocation", info.scratch_size.into(), scratch_limit(gpu))
+}
+
 /// How floats behave in both of two shaders.
 pub(crate) fn joined_modes(first: &ShaderInfo, second: &ShaderInfo) -> Result<[FloatMode; 3], CompileError> {
     let mut joined = first.float_modes;
@@ -390,6 +447,9 @@ pub(crate) fn front_lowered(
     options: &Options,
     watch: &mut dyn FnMut(&'static str, &Program),
 ) -> Result<Masked, CompileError> {
+    for shader in parts {
+        sizes_fit(&shader.info, &options.gpu)?;
+    }
     // A shader that culls runs in two parts.
     let halves = parts.first().filter(|_| args.interface.culls).map(|shader| culling::split(shader));
     let halves: Option<[&Shader; 2]> = halves.as_ref().map(|halves| halves.each_ref());

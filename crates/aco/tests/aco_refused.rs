@@ -51,6 +51,45 @@ fn vertices_have_a_limit() {
     }
 }
 
+/// Compiles a compute shader of these sizes.
+fn with_sizes(
+    gpu: &str,
+    workgroup_size: [u32; 3],
+    shared_size: u32,
+    scratch_size: u32,
+) -> Result<(), CompileError> {
+    let mut shader = empty(Stage::Compute);
+    (shader.info.workgroup_size, shader.info.shared_size) = (workgroup_size, shared_size);
+    shader.info.scratch_size = scratch_size;
+    compile(&mut shader, &Options::new(Gpu::new(gpu).expect("a GPU"))).map(|_| ())
+}
+
+#[test]
+fn workgroups_have_limits() {
+    for size in [[1024, 1, 1], [16, 16, 4], [1; 3]] {
+        assert_eq!(with_sizes("gfx1030", size, 0, 0), Ok(()));
+    }
+    for size in [[1025, 1, 1], [u32::MAX, 1, 1], [u32::MAX; 3], [1 << 16, 1 << 16, 1]] {
+        let error = with_sizes("gfx1030", size, 0, 0).expect_err("it is refused");
+        assert!(matches!(error, CompileError::Room { most: 1024, .. }), "{size:?}: {error}");
+    }
+    assert_eq!(with_sizes("gfx1030", [64, 0, 1], 0, 0), Err(CompileError::NoInvocations));
+}
+
+/// By GPU: bytes of LDS, and of scratch memory of an invocation.
+#[test]
+fn memory_of_workgroups_has_limits() {
+    for (gpu, lds, scratch) in
+        [("tahiti", 1 << 15, 0x1_fff0), ("gfx900", 1 << 16, 0x1_fff0), ("gfx1100", 1 << 16, 0x3_fff8)]
+    {
+        assert_eq!(with_sizes(gpu, [64, 1, 1], lds, scratch), Ok(()), "{gpu}");
+        for (lds, scratch) in [(lds + 4, 0), (0, scratch + 4), (u32::MAX, 0), (0, u32::MAX - 3)] {
+            let error = with_sizes(gpu, [64, 1, 1], lds, scratch).expect_err("it is refused");
+            assert!(matches!(error, CompileError::Room { .. }), "{gpu} {lds} {scratch}: {error}");
+        }
+    }
+}
+
 /// A compute shader of NIR that loads one argument, in a register.
 fn with_argument(vector: bool, first: u16) -> Result<(), CompileError> {
     let load = if vector { "@load_vector_arg_amd" } else { "@load_scalar_arg_amd" };

@@ -180,3 +180,33 @@ fn conversions_are_part_of_mixed_operations() {
     assert!(optimized("gfx900", fused).contains("v_fma_f32"));
     assert!(optimized("gfx803", product).contains("v_mul_f32"));
 }
+
+/// A median does not tell zeros of both signs apart, as a minimum does.
+#[test]
+fn clamps_to_zero_are_medians_where_signs_of_zeros_are_free() {
+    let clamped = |free: &str, high: &str| {
+        let code =
+            format!("  %2:v1 = v_max_f32{free} 0xbf800000:s1, %0\n  %9:v1 = v_min_f32{free} {high}:s1, %2");
+        optimized("gfx900", &code)
+    };
+    for zero in ["0x0", "0x80000000"] {
+        assert!(!clamped("", zero).contains("v_med3_f32"), "{}", clamped("", zero));
+        assert!(!clamped("~n", zero).contains("v_med3_f32"), "{}", clamped("~n", zero));
+    }
+    assert!(clamped("~z", "0x0").contains("v_med3_f32~z %0"), "{}", clamped("~z", "0x0"));
+    assert!(clamped("", "0x40000000").contains("v_med3_f32 %0"), "{}", clamped("", "0x40000000"));
+}
+
+/// A half of a word is what a shift leaves in a register, not what it leaves in `scc`.
+#[test]
+fn halves_are_first_results() {
+    let packed = |half: &str| {
+        let code = format!(
+            "  %2:s1 = v_readfirstlane_b32 %0\n  %3:s1, %4:s1 = s_lshr_b32 %2, 0x10:s1\n  \
+             %5:s1 = s_pack_ll_b32_b16 %2, {half}\n  %9:v1 = v_add_f32 %5, %1"
+        );
+        optimized("gfx1030", &code)
+    };
+    assert!(packed("%3").contains("s_pack_lh_b32_b16 %2, %2"), "{}", packed("%3"));
+    assert!(packed("%4").contains("s_pack_ll_b32_b16 %2, %4"), "{}", packed("%4"));
+}

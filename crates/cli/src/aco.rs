@@ -71,7 +71,7 @@ fn request<'a>(args: &AcoEmulation, compare: bool, outputs: &'a [OutputRequest])
 
 fn failed(name: &str, error: &EmulationError) -> Failure {
     match error {
-        EmulationError::Unbound(_) => Failure::Usage(error.to_string()),
+        EmulationError::Unbound(_) | EmulationError::Groups(_) => Failure::Usage(error.to_string()),
         error => Failure::Unusable(format!("{name}: {error}")),
     }
 }

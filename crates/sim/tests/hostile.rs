@@ -47,6 +47,19 @@ fn try_out(words: &[u32], gpu: Gpu, seed: u64) {
     }
 }
 
+/// A workgroup for which hardware has no room does not run in part.
+#[test]
+fn workgroups_of_too_many_threads_are_a_fault() {
+    let gpu = gpu("gfx1030", "");
+    // s_endpgm
+    let program = Program::new(&[0xbf81_0000], 0x1000, gpu);
+    for (size, fits) in [([1024, 1, 1], true), ([1025, 1, 1], false), ([u32::MAX; 3], false)] {
+        let dispatch = Dispatch { size, ..Dispatch::default() };
+        let outcome = run(&program, &mut SimMemory::default(), &dispatch, None);
+        assert_eq!((outcome.faults.is_empty(), outcome.groups), (fits, u32::from(fits)), "{size:?}");
+    }
+}
+
 /// Deterministic noise.
 struct Noise(u64);
 

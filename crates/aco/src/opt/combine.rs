@@ -1,4 +1,4 @@
-//! Combining: takes SSA; makes one instruction of several. Guarantees the same bits.
+//! Combining: takes SSA; makes one instruction of several. Guarantees the same bits, but for which of two NaNs comes out.
 //!
 //! Instructions are taken in order. Copies and constants take the place of what they are copied to, where the instruction can read them; then
 //! [`super::rules`] says which pairs are one instruction. What is not read any more is left for dead code removal.
@@ -483,12 +483,19 @@ impl Combiner<'_> {
             let (low, high) = if outer == rule.min { (other, bound) } else { (bound, other) };
             // The median of a NaN is the lower bound, and so is the minimum of a maximum.
             let order = outer == rule.min || opcode_of_integers(outer);
-            if !(rule.ordered)(low as u32, high as u32) || !order {
+            let data = (&self.program[inst], &self.program[inner]);
+            let freedom = data.0.freedom.and(data.1.freedom);
+            let exact = data.0.exact || data.1.exact;
+            // The median of zeros of both signs may be the positive one, which is not the minimum.
+            let signed = (rule.zero)(high as u32) && !freedom.zeros;
+            if !(rule.ordered)(low as u32, high as u32) || !order || signed {
                 continue;
             }
             let new = [parts[1 - place], Operand::c32(low as u32), Operand::c32(high as u32)];
             let Some(new) = self.legalized(rule.med, &new, true) else { continue };
             self.become_op(inst, rule.med, &new);
+            let data = &mut self.program[inst];
+            (data.freedom, data.exact) = (freedom, exact);
             return true;
         }
         false

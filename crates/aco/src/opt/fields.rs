@@ -77,7 +77,12 @@ impl Combiner<'_> {
 
     /// The scalar register of which the low bits of an operand are a half, and which half.
     fn half_of(&self, operand: Operand) -> Option<(Operand, u64)> {
-        let inner = self.definition(operand.as_temp()?)?;
+        let temp = operand.as_temp()?;
+        let inner = self.definition(temp)?;
+        // Not what a shift leaves in `scc`.
+        if self.program.definitions(inner).first()?.temp != Some(temp) {
+            return None;
+        }
         let (word, half) = match (self.program.op(inner), self.program.operands(inner)) {
             (Op::Pseudo(Pseudo::Extract), [word, number, bits, ..]) if bits.is_const(16) => {
                 (*word, number.as_const()?)

@@ -99,6 +99,8 @@ pub(super) struct ClampRule {
     pub med: Opcode,
     /// Whether a constant is not more than another.
     pub ordered: fn(u32, u32) -> bool,
+    /// Whether the upper bound is a zero, whose sign the median does not tell from the other one.
+    pub zero: fn(u32) -> bool,
 }
 
 /// Clamps.
@@ -109,18 +111,21 @@ pub(super) const CLAMPS: &[ClampRule] = &[
         med: Opcode::v_med3_f32,
         // Not zeros of both signs, whose order the median does not have.
         ordered: |low, high| f32::from_bits(low) < f32::from_bits(high),
+        zero: |high| f32::from_bits(high) == 0.0,
     },
     ClampRule {
         min: Opcode::v_min_i32,
         max: Opcode::v_max_i32,
         med: Opcode::v_med3_i32,
         ordered: |low, high| low as i32 <= high as i32,
+        zero: |_| false,
     },
     ClampRule {
         min: Opcode::v_min_u32,
         max: Opcode::v_max_u32,
         med: Opcode::v_med3_u32,
         ordered: |low, high| low <= high,
+        zero: |_| false,
     },
 ];
 

@@ -130,6 +130,9 @@ fn compare32(op: Op) -> Option<Opcode> {
 const SIGN: u32 = 1 << 31;
 /// 1.0.
 const ONE: u64 = 0x3f80_0000;
+/// 1.0 in 16 and in 64 bits.
+const HALF_ONE: u32 = 0x3c00;
+const DOUBLE_ONE: u64 = 0x3ff0_0000_0000_0000;
 /// One over two pi, as the instructions for sine and cosine count angles.
 const TURNS: u32 = 0x3e22_f983;
 
@@ -147,6 +150,8 @@ impl Selector<'_> {
             _ => None,
         };
         let direct = match from {
+            // gfx8 has it as the instruction that later GPUs call legacy.
+            Base::B16 if op == Op::FFma && !self.has(Opcode::v_fma_f16) => Some(Opcode::v_fma_legacy_f16),
             Base::B16 => direct16(op),
             Base::B64 => direct64(op),
             _ => None,
@@ -193,8 +198,25 @@ impl Selector<'_> {
                 _ => return Err(self.unsupported(inst, None)),
             }
         };
+        let value = if matches!(op, Op::FMin | Op::FMax) { self.flushed(inst, value) } else { value };
         self.define(result, &[value]);
         Ok(())
+    }
+
+    /// A minimum or maximum without denormals, where the shader asks for that: before gfx9 the instructions keep them in every mode, and a product with
+    /// one does not.
+    fn flushed(&mut self, inst: Inst, value: Operand) -> Operand {
+        let base = self.func.ty(self.func.result(inst)).base;
+        if self.since(Gfx::Gfx9) || self.shader.info.float_mode(base.bits()).flush != Some(true) {
+            return value;
+        }
+        let (multiply, one) = match base {
+            Base::B16 => (Opcode::v_mul_f16, Operand::c32(HALF_ONE)),
+            Base::B64 => (Opcode::v_mul_f64, Operand::c64(DOUBLE_ONE)),
+            _ => (Opcode::v_mul_f32, Operand::c32(ONE as u32)),
+        };
+        let product = self.valu(multiply, RegClass::vgpr(value.class.dwords()), &[one, value]);
+        if value.class.is_sgpr() { self.in_scalar(product) } else { product }
     }
 
     /// An instruction that not all GPUs have.

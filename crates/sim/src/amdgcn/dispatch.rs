@@ -2,6 +2,9 @@
 
 pub use crate::run::Timing;
 
+/// The most threads of a workgroup.
+pub(super) const MAX_THREADS: u32 = 1024;
+
 /// What a vector register holds when a wave begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Initial {
@@ -18,7 +21,7 @@ pub enum Initial {
 pub struct Dispatch {
     /// Workgroups along each axis.
     pub groups: [u32; 3],
-    /// Threads of a workgroup along each axis, at most 1,024 in all.
+    /// Threads of a workgroup along each axis; more than 1,024 in all are a fault.
     pub size: [u32; 3],
     /// Offset of the first instruction in bytes.
     pub entry: u32,

@@ -1,6 +1,7 @@
 //! What goes wrong in a program that runs.
 
 use super::counters::WaitCounter;
+use super::dispatch::MAX_THREADS;
 use crate::fault::MemoryFault;
 use std::fmt;
 use unwedge_isa::amdgcn::Reg;
@@ -57,6 +58,8 @@ pub enum FaultKind {
     Hazard(&'static str, u32),
     /// As many steps as were allowed.
     Steps,
+    /// A workgroup of more threads than hardware has room for.
+    Threads,
 }
 
 /// Something that went wrong, and where.
@@ -126,6 +129,7 @@ impl fmt::Display for FaultKind {
             ),
             FaultKind::Hazard(rule, at) => write!(f, "hazard {rule} with the instruction at {at:#x}"),
             FaultKind::Steps => f.write_str("no end after the steps that were allowed"),
+            FaultKind::Threads => write!(f, "a workgroup of more than {MAX_THREADS} threads"),
         }
     }
 }

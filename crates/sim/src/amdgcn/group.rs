@@ -1,6 +1,6 @@
 //! A workgroup: its waves, their shared memory, and one step of one of them.
 
-use super::dispatch::{Dispatch, Initial, Timing};
+use super::dispatch::{Dispatch, Initial, MAX_THREADS, Timing};
 use super::fault::{FaultKind, Missing};
 use super::hazard::Hazards;
 use super::issue;
@@ -55,7 +55,13 @@ impl<'m> Workgroup<'m> {
     fn waves(&mut self, dispatch: &Dispatch, id: [u32; 3]) -> Vec<Wave> {
         let lanes = if self.machine.gpu.wave64() { 64 } else { 32 };
         let [x, y, z] = dispatch.size.map(|size| size.max(1));
-        let threads = x.saturating_mul(y).saturating_mul(z).min(1024);
+        let threads = x.saturating_mul(y).saturating_mul(z);
+        if threads > MAX_THREADS {
+            let wave = self.wave(dispatch, id, 0, lanes, lanes);
+            self.machine.at = wave.pc;
+            self.machine.fault(&wave, FaultKind::Threads);
+            return Vec::new();
+        }
         let count = threads.div_ceil(lanes);
         (0..count).map(|number| self.wave(dispatch, id, number, lanes, threads)).collect()
     }

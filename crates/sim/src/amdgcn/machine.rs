@@ -93,6 +93,7 @@ impl<'m> Machine<'m> {
                 | FaultKind::Memory(_)
                 | FaultKind::NoRegister
                 | FaultKind::Steps
+                | FaultKind::Threads
         ) {
             self.stopped = true;
         }
