@@ -134,9 +134,9 @@ impl Selector<'_> {
         self.scaled(count, bytes)
     }
 
-    /// What the shader takes from the one before in memory.
+    /// What the shader takes from the one before in memory. Both parts of a shader that culls are the same shader: the first one passes nothing on but positions.
     pub(super) fn inputs(&self) -> &MemorySlots {
-        if self.part == 0 { &self.interface.inputs } else { &self.interface.passed }
+        if self.part == 0 || self.interface.culls { &self.interface.inputs } else { &self.interface.passed }
     }
 
     /// Loads from a slot of a tessellation shader.
