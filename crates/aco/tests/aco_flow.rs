@@ -316,6 +316,20 @@ fn reductions_of_uniform_values_count_lanes() {
     }
 }
 
+/// Values of lanes are combined by a tree; what lanes without a partner keep is written right before they are moved.
+#[test]
+fn values_of_lanes_are_combined() {
+    for op in ["iadd", "imul", "ixor", "umin", "imax"] {
+        for over in ["reduce", "inclusive_scan", "exclusive_scan"] {
+            let text = LANES_LEAVE
+                .replace("IN_THE_LOOP", "%30: b32 = iadd %14, %21")
+                .replace("WHERE_IT_IS_LEFT", "%23: b32 = iadd %30, %14")
+                .replace("AFTER_IT", &format!("%39: b32 = ior %20, %1\n%40: b32 = {over}<{op} 0> %39"));
+            compare(&text);
+        }
+    }
+}
+
 /// Numbers of 64 bits are compared in one instruction.
 #[test]
 fn numbers_of_64_bits_are_compared_at_once() {

@@ -53,6 +53,8 @@ impl WaitStates {
             Cause::ValuScalar if facts.dpp && meet(regs, &exec) => Rule::DppExec,
             Cause::ValuScalar if facts.has(Trait::DivFmas) && reads => Rule::DivFmasVcc,
             Cause::ValuVector if facts.dpp && reads => Rule::DppReadVgpr,
+            // Of compilers only LLVM waits here, for what lanes without a source keep.
+            Cause::ValuVector if facts.dpp && meet(regs, &facts.writes) => Rule::DppOldVgpr,
             Cause::SaluScalar if facts.has(Trait::Buffer) && meet(regs, &facts.base) => Rule::SbufferDescSalu,
             Cause::SaluScalar if regs.has(Reg::M0) => match reads_m0(facts) {
                 Some(rule) => rule,

@@ -9,7 +9,7 @@ use super::issue;
 use super::lanes::{SCRATCH_BUFFER, bits, splat};
 use super::machine::Machine;
 use super::operand::{From, from, number};
-use super::pending::{self, Locks};
+use super::pending::{Locks, PLAIN, SAMPLES, UNORDERED};
 use super::texel::Texel;
 use super::typed::Typed;
 use super::wave::Wave;
@@ -336,12 +336,7 @@ fn texel_data(texel: &Texel, data: &[Lanes], unknown: &[Lanes]) -> (Vec<Lanes>, 
     made
 }
 
-/// The kind that vector memory without samplers is in order among.
-const PLAIN: u8 = 1;
-/// The kind that samples are in order among, from gfx10 on.
-const SAMPLES: u8 = 2;
-
-/// The counter of an access of the vector memory path, and what it is in order among.
+/// The counter of an access of the vector memory path, and what it writes registers in order among.
 pub(super) fn vector_counters(generation: Gfx, returns: bool, sampled: bool) -> (WaitCounter, u8) {
     let counter = match (generation, returns) {
         (Gfx::Gfx12, true) if sampled => WaitCounter::Sample,
@@ -395,11 +390,11 @@ pub(super) fn access_memory(
     let flat = memory.space == MemorySpace::Flat;
     let mut counters = vec![vector_counters(generation, returns, false)];
     if flat && generation < Gfx::Gfx10 {
-        counters[0].1 = pending::UNORDERED;
+        counters[0].1 = UNORDERED;
     }
     if flat {
         let shared = if generation >= Gfx::Gfx12 { WaitCounter::Ds } else { WaitCounter::Lgkm };
-        let kind = if generation < Gfx::Gfx10 { pending::UNORDERED } else { 3 };
+        let kind = if generation < Gfx::Gfx10 { UNORDERED } else { 3 };
         counters.push((shared, kind));
     }
     if locks.is_some() {

@@ -8,6 +8,12 @@ use unwedge_isa::amdgcn::Reg;
 
 /// Kinds of accesses that overtake each other: scalar memory even overtakes itself.
 pub(super) const UNORDERED: u8 = 0;
+/// The kind that vector memory without samplers is in order among.
+pub(super) const PLAIN: u8 = 1;
+/// The kind that samples are in order among, from gfx10 on.
+pub(super) const SAMPLES: u8 = 2;
+/// The kind that rays are in order among.
+pub(super) const RAYS: u8 = 7;
 /// How many kinds there are.
 const KINDS: usize = 8;
 
@@ -42,14 +48,25 @@ pub(super) struct PendingAccess {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CountedAccess {
     pub(super) counter: WaitCounter,
-    /// Which ones are in order among themselves.
+    /// Which ones write their registers in order among themselves.
     pub(super) kind: u8,
     /// The counter was full, and it was done to make room: it counts no longer, but nobody has waited for it.
     pub(super) full: bool,
-    /// Later ones of its kind that were counted and are kept no longer.
+    /// Later ones of its order that were counted and are kept no longer.
     pub(super) gone: u32,
     /// The wait that is being done says that it is done.
     pub(super) over: bool,
+}
+
+impl CountedAccess {
+    /// The kind whose order its counter falls in: one counter orders all vector memory, though each kind of it writes registers
+    /// in an order of its own.
+    fn order(&self) -> u8 {
+        match self.kind {
+            SAMPLES | RAYS => PLAIN,
+            kind => kind,
+        }
+    }
 }
 
 /// Registers that may still be read, until a counter says otherwise.
@@ -104,9 +121,9 @@ impl PendingAccess {
         self.counters.iter().find(|counted| counted.counter == counter)
     }
 
-    /// Whether it fills a place of a counter, and as which kind.
+    /// Whether it fills a place of a counter, and in which order.
     pub(super) fn fills(&self, counter: WaitCounter) -> Option<u8> {
-        self.counted(counter).filter(|counted| !counted.full && !self.shares).map(|counted| counted.kind)
+        self.counted(counter).filter(|counted| !counted.full && !self.shares).map(CountedAccess::order)
     }
 
     /// Whether no counter counts it: only a wait is missing.
@@ -147,17 +164,17 @@ impl Pending {
     /// Marks what a wait says to be done of a counter; whether there is any.
     pub(super) fn decide(&mut self, counter: WaitCounter, most: u32) -> bool {
         let mut any = false;
-        // By kind: those that are certainly not done before what comes earlier.
+        // By order: those that are certainly not done before what comes earlier.
         let mut behind = [0u32; KINDS];
         for entry in self.entries.iter_mut().rev() {
             let shares = entry.shares;
             let Some(counted) = entry.counters.iter_mut().find(|counted| counted.counter == counter) else {
                 continue;
             };
-            let later = match counted.kind {
+            let later = match counted.order() {
                 UNORDERED => 1,
-                kind => {
-                    let later = &mut behind[usize::from(kind)];
+                order => {
+                    let later = &mut behind[usize::from(order)];
                     *later += u32::from(!shares);
                     later.saturating_add(counted.gone)
                 }
@@ -168,13 +185,13 @@ impl Pending {
         any
     }
 
-    /// Which may be the first that is done of a counter: of each kind in order the oldest, of the others all.
+    /// Which may be the first that is done of a counter: of each order the oldest, of those without one all.
     pub(super) fn first_done(&self, counter: WaitCounter) -> impl Iterator<Item = usize> {
         let mut seen = [false; KINDS];
         self.entries.iter().enumerate().filter_map(move |(at, entry)| {
-            let kind = entry.fills(counter)?;
-            let before = std::mem::replace(&mut seen[usize::from(kind)], true);
-            (kind == UNORDERED || !before).then_some(at)
+            let order = entry.fills(counter)?;
+            let before = std::mem::replace(&mut seen[usize::from(order)], true);
+            (order == UNORDERED || !before).then_some(at)
         })
     }
 
@@ -195,7 +212,8 @@ impl Pending {
         let (at, entry) = gone;
         for counted in entry.counters.iter().filter(|_| !entry.shares) {
             for earlier in self.entries.range_mut(..at) {
-                let same = |c: &&mut CountedAccess| c.counter == counted.counter && c.kind == counted.kind;
+                let same =
+                    |c: &&mut CountedAccess| c.counter == counted.counter && c.order() == counted.order();
                 earlier.counters.iter_mut().filter(same).for_each(|c| c.gone = c.gone.saturating_add(1));
             }
         }

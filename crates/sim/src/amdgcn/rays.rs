@@ -15,6 +15,7 @@ use super::issue;
 use super::lanes::{bits, splat};
 use super::machine::Machine;
 use super::operand::number;
+use super::pending::RAYS;
 use super::wave::Wave;
 use unwedge_isa::amdgcn::model::{Field, Format, Mod};
 use unwedge_isa::amdgcn::semantics::Lanes;
@@ -23,9 +24,6 @@ use unwedge_isa::amdgcn::{Gfx, Gpu, Inst, Opcode, Operand, Reg};
 
 /// What stands for no node.
 const INVALID: u32 = u32::MAX;
-
-/// The kind that rays are in order among.
-const ORDER: u8 = 3;
 
 /// A test of rays with its operands.
 #[derive(Debug, Clone, Copy)]
@@ -228,7 +226,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
     }
     let dst = Dst::Vgpr(number(rays.data));
     let made = access::Access::made(decoded.at, MemorySpace::Global, dst, lanes, 4);
-    issue::ready(machine, wave, made, read, &[(WaitCounter::Vm, ORDER)]);
+    issue::ready(machine, wave, made, read, &[(WaitCounter::Vm, RAYS)]);
 }
 
 /// What a node gives for a ray; `None`: its memory is not there.
