@@ -99,7 +99,8 @@ pub(super) fn run(
     spiller.repair();
     let stored: Vec<Temp> = spiller.stored().collect();
     spiller.give_slots(space);
-    stored.iter().map(|temp| u16::from(spiller.program.class(*temp).dwords())).sum()
+    let dwords = stored.iter().map(|temp| u16::from(spiller.program.class(*temp).dwords()));
+    dwords.fold(0, u16::saturating_add)
 }
 
 fn constants(program: &Program, flow: Flow) -> MixMap<Temp, Inst> {
