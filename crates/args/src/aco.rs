@@ -66,7 +66,8 @@ pub struct AcoCodegen {
     /// Formats in which a fragment shader exports colours, from the first attachment on, separated by commas; 32_abgr without
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = target_formats())]
     pub color_formats: Vec<TargetFormat>,
-    /// Formats of attributes of a vertex shader, from location 0 on, separated by commas: 8_8_8_8_UNORM,16_16_FLOAT; 32_32_32_32_FLOAT without. The buffer of each has the number of the location
+    /// Formats of vertex attributes from location 0 on, separated by commas, such as 8_8_8_8_UNORM,16_16_FLOAT; the default is 32_32_32_32_FLOAT.
+    /// Each attribute is read from the buffer with the number of its location
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = texel_format)]
     pub vertex_formats: Vec<TexelFormat>,
     /// Vertices of a patch before tessellation
@@ -116,10 +117,11 @@ pub struct AcoCompile {
     /// More files: all graphics shaders in the files are the stages of a pipeline, which are linked
     #[arg(value_name = "STAGES", conflicts_with_all = ["run", "stage"])]
     pub stages: Vec<PathBuf>,
-    /// All graphics shaders in the file are the stages of a pipeline, as several files are: the code of each hardware stage; outputs that the next stage does not read are dropped
+    /// Link all graphics shaders in the file as one pipeline, as with several files, and make the code of each hardware stage; outputs that the next stage does not read are dropped
     #[arg(long, conflicts_with_all = ["run", "stage"])]
     pub pipeline: bool,
-    /// Compile a vertex shader apart from a prolog, which loads its attributes, or a fragment shader apart from an epilog, which exports its colours; the parts follow each other
+    /// Compile a vertex shader and its prolog, which loads attributes, as separate parts, or a fragment shader and its epilog,
+    /// which exports colours; the output has the parts in the order of execution
     #[arg(long, conflicts_with_all = ["run", "pipeline", "stages"])]
     pub parts: bool,
     /// What code is made.

@@ -86,7 +86,7 @@ fn write_code(args: &AcoCompile, view: &PipelineView, global: &Global) -> Result
     let codes = view.programs().iter().map(|program| Ok((program, program.bytes(form)?)));
     let codes: Vec<_> = codes.collect::<Result<_, CompileFailure>>()?;
     let Some(file) = &args.output else {
-        let message = "the code of a pipeline is a file for each hardware stage: name it with -o";
+        let message = "the code of a pipeline goes to a file for each hardware stage, so -o is needed";
         return Err(Failure::Usage(message.to_owned()).into());
     };
     for (program, code) in codes {
