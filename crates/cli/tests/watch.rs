@@ -357,7 +357,11 @@ fn the_error_state_of_i915_is_kept_and_cleared_again_and_again() {
     let child = start(&kernel, &[]);
     let written = || fs::metadata(&error).unwrap().modified().unwrap();
     for state in &states {
-        frozen(&child.child, || fs::write(&error, state).unwrap());
+        frozen(&child.child, || {
+            fs::write(&error, state).unwrap();
+            // Times of files have the steps of the kernel's clock.
+            thread::sleep(Duration::from_millis(20));
+        });
         let made = written();
         wait_for("it is cleared", || written() != made);
         frozen(&child.child, || fs::write(&error, none).unwrap());
