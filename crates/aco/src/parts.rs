@@ -89,7 +89,7 @@ fn part(shader: &Shader, args: Args, float_mode: u8, options: &Options) -> Resul
 }
 
 /// Compiles the epilog of a pixel shader that was compiled with [`epilog`](crate::graphics::GraphicsOptions::epilog): it converts colours to the formats of the options, and exports them.
-/// `colours` are those of [`Interface`](crate::abi::Interface), and `float_mode` is the shader's.
+/// `colours` are those of [`Interface`], and `float_mode` is the shader's.
 ///
 /// # Errors
 ///

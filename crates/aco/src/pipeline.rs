@@ -1,7 +1,7 @@
 //! All shaders of a graphics pipeline at once: which of them run in one program on the GPU, and what passes between them.
 //!
 //! The shaders are linked from the last one back: each keeps the outputs that the next one reads, and those that the hardware takes. Never: state that is not part
-//! of the code; a driver sets it by what [`Args`](crate::abi::Args) of the programs and [`attribute_links`] say.
+//! of the code; a driver sets it by what [`Args`] of the programs and [`attribute_links`] say.
 
 use crate::abi::{Args, Reads, chosen_together};
 use crate::compile::{
