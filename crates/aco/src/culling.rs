@@ -29,7 +29,7 @@ pub struct CullState {
     pub degenerate: bool,
     /// Triangles all of whose vertices are beyond one side of the view volume, left, right, above or below, or have no positive w.
     pub outside: bool,
-    /// Triangles between whose bounds there is no centre of a pixel. Not with several samples.
+    /// Triangles whose bounding box has no pixel centre in it. Not for multisampling.
     pub small: bool,
     /// Coordinates on the screen are exact to two to the power of this, in pixels.
     pub precision: i8,

@@ -1,6 +1,6 @@
 //! The back half of the compiler: from a program with exec masks to words.
 
-use crate::allocate::AllocationMemory;
+use crate::allocate::AllocationTables;
 use crate::assemble;
 use crate::cost::BlockDepth;
 use crate::error::FinishError;
@@ -131,7 +131,7 @@ pub fn finish_with(
 /// Memory of the back half, kept for the next program.
 #[derive(Debug, Default)]
 pub(crate) struct BackMemory {
-    allocation: AllocationMemory,
+    allocation: AllocationTables,
     /// The program before allocation.
     before: Option<Program>,
 }

@@ -6,7 +6,6 @@
 use crate::abi::{Args, Argument, ColourOutput, Interface, PixelProlog};
 use crate::compile::{CompileError, Compiled, Compiler, Options, front_lowered};
 use crate::ir::Program;
-use crate::lower::geometry::OUTPUT;
 use crate::valid::PhaseChecks;
 use unwedge_shader::ir::{
     AmdRegisters, Builder, FIRST_LOCATION_SLOT, Op, Payload, Shader, SlotAccess, SlotDir, Stage, Type,
@@ -48,7 +47,7 @@ pub fn compile_pixel_prolog(
 ) -> Result<Compiled, CompileError> {
     let mut options = options.clone();
     (options.graphics.prolog, options.graphics.epilog) = (false, false);
-    let mut shader = empty(Stage::Fragment, "prolog");
+    let mut shader = Shader::with_entry(Stage::Fragment, "prolog");
     let func = shader.entry_mut();
     let body = func.body();
     Builder::at_end(func, body).return_(&[]);
@@ -57,27 +56,19 @@ pub fn compile_pixel_prolog(
 
 /// A vertex shader that stores the attributes which it loads.
 fn load_attributes(interface: &Interface) -> Shader {
-    let mut shader = empty(Stage::Vertex, "prolog");
+    let mut shader = Shader::with_entry(Stage::Vertex, "prolog");
     let func = shader.entry_mut();
     let body = func.body();
     for fetched in &interface.fetched {
         let Argument::Attribute(location) = fetched.argument else { continue };
         let mut b = Builder::at_end(func, body);
         let slot = FIRST_LOCATION_SLOT.wrapping_add(location as u16);
-        let (access, offset) = (SlotAccess { slot, ..OUTPUT }, b.u32(0));
+        let (access, offset) = (SlotAccess::of(SlotDir::Output, slot), b.u32(0));
         let input = Payload::Slot(SlotAccess { dir: SlotDir::Input, ..access });
         let value = b.value(Op::LoadSlot, input, &[offset], Type { lanes: 4, ..Type::B32 });
         b.inst(Op::StoreSlot, Payload::Slot(access), &[value, offset], &[]);
     }
     Builder::at_end(func, body).return_(&[]);
-    shader
-}
-
-fn empty(stage: Stage, name: &str) -> Shader {
-    let mut shader = Shader::default();
-    shader.info.stage = stage;
-    shader.info.name = name.to_owned();
-    shader.add_function();
     shader
 }
 
@@ -107,7 +98,7 @@ pub fn compile_pixel_epilog(
 
 /// A fragment shader that stores what is in the registers of colours.
 fn export_colours(colours: &[ColourOutput]) -> Shader {
-    let mut shader = empty(Stage::Fragment, "epilog");
+    let mut shader = Shader::with_entry(Stage::Fragment, "epilog");
     let func = shader.entry_mut();
     let body = func.body();
     for (number, colour) in colours.iter().enumerate() {
@@ -117,7 +108,8 @@ fn export_colours(colours: &[ColourOutput]) -> Shader {
             let registers = Payload::Register(AmdRegisters { vector: true, first });
             let value = b.value(Op::AmdRegister, registers, &[], Type::B32);
             let slot = FIRST_LOCATION_SLOT.wrapping_add(colour.location);
-            let access = SlotAccess { slot, component, index: colour.index, ..OUTPUT };
+            let access =
+                SlotAccess { component, index: colour.index, ..SlotAccess::of(SlotDir::Output, slot) };
             let offset = b.u32(0);
             b.inst(Op::StoreSlot, Payload::Slot(access), &[value, offset], &[]);
         }

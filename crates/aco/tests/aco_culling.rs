@@ -38,23 +38,12 @@ fn seeds(count: u64) -> Vec<u64> {
 
 /// A vertex shader with the position in the first attribute, and other outputs that depend on the vertex, the instance and the second attribute.
 fn vertex_shader() -> Shader {
-    let mut shader = Shader::default();
-    shader.info.stage = Stage::Vertex;
-    shader.info.name = "main".to_owned();
-    shader.add_function();
+    let mut shader = Shader::with_entry(Stage::Vertex, "main");
     let func = shader.entry_mut();
     let body = func.body();
     let mut b = Builder::at_end(func, body);
     let zero = b.u32(0);
-    let access = SlotAccess {
-        dir: SlotDir::Input,
-        vertex: false,
-        patch: false,
-        component: 0,
-        slot: FIRST_LOCATION_SLOT,
-        count: 1,
-        index: 0,
-    };
+    let access = SlotAccess::of(SlotDir::Input, FIRST_LOCATION_SLOT);
     let four = Type { lanes: 4, ..Type::B32 };
     let position = b.value(Op::LoadSlot, Payload::Slot(access), &[zero], four);
     let second = SlotAccess { slot: FIRST_LOCATION_SLOT + 1, ..access };
@@ -210,15 +199,7 @@ fn shaders_that_depend_on_lanes_do_not_cull() {
     let mut b = Builder::before(func, last);
     let lane = b.value(Op::SysVal, Payload::SysVal(SystemValue::SubgroupInvocation), &[], Type::B32);
     let zero = b.u32(0);
-    let access = SlotAccess {
-        dir: SlotDir::Output,
-        vertex: false,
-        patch: false,
-        component: 0,
-        slot: FIRST_LOCATION_SLOT + 3,
-        count: 1,
-        index: 0,
-    };
+    let access = SlotAccess::of(SlotDir::Output, FIRST_LOCATION_SLOT + 3);
     b.inst(Op::StoreSlot, Payload::Slot(access), &[lane, zero], &[]);
     assert!(!culls(&shader));
 }

@@ -4,7 +4,8 @@
 
 mod rig;
 
-use rig::{GPUS, OUTPUT, TABLE};
+use rig::recorded::assembly;
+use rig::{GPUS, OUTPUT, TABLE, buffer_shader};
 use unwedge_aco::abi::Argument;
 use unwedge_aco::ir::RegCounts;
 use unwedge_aco::ir::shape::Variants;
@@ -12,7 +13,7 @@ use unwedge_aco::{
     Compiled, FRONT_PHASES, Limits, Masked, Options, UNREPAIRED_PHASES, compile, finish_watched, front, valid,
 };
 use unwedge_check::amdgcn::{CheckOptions, check_words};
-use unwedge_isa::amdgcn::{Gpu, listing};
+use unwedge_isa::amdgcn::Gpu;
 use unwedge_shader::ir::Shader;
 use unwedge_shader::text::{parse, print};
 use unwedge_shader::valid::validate;
@@ -129,12 +130,7 @@ fn deep_random_flow_with_few_scalar_registers_does_what_the_interpreter_does() {
 
 /// Every lane has a word of the input (`%14`), its number (`%10`), a place in the output (`%15`), and a number of iterations (`%16`) that
 /// is not that of its neighbours.
-const LANES_LEAVE: &str = r#"shader compute "main"
-workgroup_size 64 1 1
-sizes shared 0 scratch 0 push 0
-resource r0 "" storage_buffer set 0 binding 0 count 1 size 0 dim buffer access readonly|restrict
-resource r1 "" storage_buffer set 0 binding 1 count 1 size 0 dim buffer access restrict
-fn f0 "main" () -> () {
+const LANES_LEAVE: &str = "\
   %0: b32 = const<0x0>
   %1: b32 = const<0x1>
   %2: b32 = const<0x2>
@@ -167,9 +163,16 @@ fn f0 "main" () -> () {
   %50: b32 = iadd %15, %1
   %51: b32 = iadd %50, %3
   store<storage align 4> %40, %8, %51
-  return
+";
+
+/// A shader with these instructions in the loop, where a lane leaves it, and after it, which makes `%40`.
+fn lanes_leave(within: &str, left: &str, after: &str) -> String {
+    let body = LANES_LEAVE
+        .replace("IN_THE_LOOP", within)
+        .replace("WHERE_IT_IS_LEFT", left)
+        .replace("AFTER_IT", after);
+    buffer_shader(64, 0, &body)
 }
-"#;
 
 /// Compares a shader with the interpreter on every GPU, in both sizes of the wave.
 fn compare(text: &str) {
@@ -210,10 +213,11 @@ fn lanes_leave_a_loop_with_the_uniform_values_of_their_iteration() {
         ("fmul %31, %32", "fadd %23, %17"),
     ];
     for (within, after) in pairs {
-        let text = LANES_LEAVE
-            .replace("IN_THE_LOOP", &format!("{FLOATS}%23: b32 = {within}"))
-            .replace("WHERE_IT_IS_LEFT\n", "")
-            .replace("AFTER_IT", &format!("%40: b32 = {}", after.replace("%23", "%20")));
+        let text = lanes_leave(
+            &format!("{FLOATS}%23: b32 = {within}"),
+            "",
+            &format!("%40: b32 = {}", after.replace("%23", "%20")),
+        );
         compare(&text);
     }
 }
@@ -221,35 +225,12 @@ fn lanes_leave_a_loop_with_the_uniform_values_of_their_iteration() {
 /// A comparison in a loop has the bits of the lanes of one iteration, so the same comparison after the loop is made again.
 #[test]
 fn a_comparison_after_a_loop_is_of_all_lanes() {
-    let text = LANES_LEAVE
-        .replace("IN_THE_LOOP\n", "")
-        .replace(
-            "WHERE_IT_IS_LEFT",
-            "%30: b1 = ult %14, %2\n%23: b32 = select %30, %21, %14\nstore<storage align 4> %23, %8, %15",
-        )
-        .replace(
-            "AFTER_IT",
-            "%41: b1 = ult %14, %2\n%42: b32 = select %41, %10, %16\n%40: b32 = iadd %42, %20",
-        );
+    let text = lanes_leave(
+        "",
+        "%30: b1 = ult %14, %2\n%23: b32 = select %30, %21, %14\nstore<storage align 4> %23, %8, %15",
+        "%41: b1 = ult %14, %2\n%42: b32 = select %41, %10, %16\n%40: b32 = iadd %42, %20",
+    );
     compare(&text);
-}
-
-/// A mask whose bits are all those of a comparison chooses between a value and zero; a part of the mask chooses a part of the value.
-#[test]
-fn parts_of_the_mask_of_a_comparison_keep_parts_of_a_value() {
-    for part in ["ushr %42, %46", "iand %42, %47", "ushr %42, %1", "ishl %42, %46"] {
-        let mask = "%40: b1 = ult %10, %14\n%41: b32 = select %40, %1, %0\n%42: b32 = ineg %41\n";
-        let constants = "%46: b32 = const<0x10>\n%47: b32 = const<0xff>\n";
-        let text = LANES_LEAVE
-            .replace("IN_THE_LOOP\n", "")
-            .replace("WHERE_IT_IS_LEFT", "%23: b32 = iadd %21, %14")
-            .replace(
-                "AFTER_IT",
-                &format!("{constants}%43: b32 = inot %20\n{mask}%44: b32 = {part}\n%45: b32 = iand %43, %44"),
-            )
-            .replace("> %40, %8", "> %45, %8");
-        compare(&text);
-    }
 }
 
 /// The mnemonics of the code of a shader for gfx1030.
@@ -258,10 +239,11 @@ fn mnemonics(text: &str, contract: bool) -> Vec<String> {
     parse(text, &mut shader).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let options = Options { contract, ..Options::new(Gpu::new("gfx1030").expect("a GPU")) };
     let compiled = compile(&mut shader, &options).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    let code: Vec<u8> = compiled.code.words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    let mut listed = String::new();
-    listing::write(&code, &options.gpu, &listing::AmdListingOptions::default(), &mut listed, &mut |_, _| {});
-    listed.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+    assembly(&compiled, &options.gpu)
+        .lines()
+        .filter_map(|line| line.split_whitespace().next())
+        .map(str::to_owned)
+        .collect()
 }
 
 fn has(mnemonics: &[String], name: &str) -> bool {
@@ -271,10 +253,7 @@ fn has(mnemonics: &[String], name: &str) -> bool {
 /// All lanes that are still in a loop have the same count of iterations, though others have left it.
 #[test]
 fn counters_of_loops_that_lanes_leave_are_scalar() {
-    let text = LANES_LEAVE
-        .replace("IN_THE_LOOP\n", "")
-        .replace("WHERE_IT_IS_LEFT", "%23: b32 = iadd %21, %14")
-        .replace("AFTER_IT", "%40: b32 = iadd %20, %10");
+    let text = lanes_leave("", "%23: b32 = iadd %21, %14", "%40: b32 = iadd %20, %10");
     compare(&text);
     let code = mnemonics(&text, false);
     assert!(has(&code, "s_add_u32"), "the counter is scalar: {code:?}");
@@ -284,13 +263,11 @@ fn counters_of_loops_that_lanes_leave_are_scalar() {
 #[test]
 fn results_of_uniform_ifs_are_scalar() {
     let arms = "%31: b1 = ult %30, %2\n%32: b32 = if<L5> %31 {\nstore<storage align 4> %14, %8, %15\nbreak<L5> %30\n} else {\nbreak<L5> %3\n}\n";
-    let text = LANES_LEAVE
-        .replace("IN_THE_LOOP\n", "")
-        .replace("WHERE_IT_IS_LEFT", "%23: b32 = iadd %21, %14")
-        .replace(
-            "AFTER_IT",
-            &format!("%30: b32 = read_first %14\n{arms}%33: b32 = ixor %32, %6\n%40: b32 = iadd %33, %20"),
-        );
+    let text = lanes_leave(
+        "",
+        "%23: b32 = iadd %21, %14",
+        &format!("%30: b32 = read_first %14\n{arms}%33: b32 = ixor %32, %6\n%40: b32 = iadd %33, %20"),
+    );
     compare(&text);
     let code = mnemonics(&text, false);
     assert!(has(&code, "s_xor_b32"), "the result is scalar: {code:?}");
@@ -301,13 +278,11 @@ fn results_of_uniform_ifs_are_scalar() {
 fn reductions_of_uniform_values_count_lanes() {
     for op in ["iadd", "ixor", "iand", "ior", "umin", "imax"] {
         for value in ["%30", "%1"] {
-            let text = LANES_LEAVE
-                .replace(
-                    "IN_THE_LOOP",
-                    &format!("%30: b32 = read_first %14\n%31: b32 = reduce<{op} 0> {value}"),
-                )
-                .replace("WHERE_IT_IS_LEFT", "%23: b32 = iadd %31, %14")
-                .replace("AFTER_IT", "%40: b32 = iadd %20, %10");
+            let text = lanes_leave(
+                &format!("%30: b32 = read_first %14\n%31: b32 = reduce<{op} 0> {value}"),
+                "%23: b32 = iadd %31, %14",
+                "%40: b32 = iadd %20, %10",
+            );
             compare(&text);
             let counts = matches!(op, "iadd" | "ixor");
             let code = mnemonics(&text, false);
@@ -321,10 +296,11 @@ fn reductions_of_uniform_values_count_lanes() {
 fn values_of_lanes_are_combined() {
     for op in ["iadd", "imul", "ixor", "umin", "imax"] {
         for over in ["reduce", "inclusive_scan", "exclusive_scan"] {
-            let text = LANES_LEAVE
-                .replace("IN_THE_LOOP", "%30: b32 = iadd %14, %21")
-                .replace("WHERE_IT_IS_LEFT", "%23: b32 = iadd %30, %14")
-                .replace("AFTER_IT", &format!("%39: b32 = ior %20, %1\n%40: b32 = {over}<{op} 0> %39"));
+            let text = lanes_leave(
+                "%30: b32 = iadd %14, %21",
+                "%23: b32 = iadd %30, %14",
+                &format!("%39: b32 = ior %20, %1\n%40: b32 = {over}<{op} 0> %39"),
+            );
             compare(&text);
         }
     }
@@ -335,10 +311,11 @@ fn values_of_lanes_are_combined() {
 fn numbers_of_64_bits_are_compared_at_once() {
     for (op, vector) in [("ieq", "v_cmp_eq_u64"), ("ult", "v_cmp_"), ("ige", "v_cmp_"), ("ine", "v_cmp_")] {
         let pairs = "%30: b32x2 = vec %14, %10\n%31: b64 = bitcast %30\n%32: b32x2 = vec %10, %14\n%33: b64 = bitcast %32\n";
-        let text = LANES_LEAVE
-            .replace("IN_THE_LOOP\n", "")
-            .replace("WHERE_IT_IS_LEFT", "%23: b32 = iadd %21, %14")
-            .replace("AFTER_IT", &format!("{pairs}%34: b1 = {op} %31, %33\n%40: b32 = select %34, %20, %10"));
+        let text = lanes_leave(
+            "",
+            "%23: b32 = iadd %21, %14",
+            &format!("{pairs}%34: b1 = {op} %31, %33\n%40: b32 = select %34, %20, %10"),
+        );
         compare(&text);
         let code = mnemonics(&text, false);
         assert!(code.iter().any(|own| own.starts_with(vector) && own.contains("64")), "{op}: {code:?}");
@@ -348,10 +325,8 @@ fn numbers_of_64_bits_are_compared_at_once() {
 /// A product and a sum are rounded once only if the options allow it.
 #[test]
 fn products_are_added_at_once_where_options_allow_it() {
-    let text = LANES_LEAVE
-        .replace("IN_THE_LOOP\n", "")
-        .replace("WHERE_IT_IS_LEFT", "%23: b32 = iadd %21, %14")
-        .replace("AFTER_IT", "%30: b32 = fmul %17, %14\n%40: b32 = fadd %30, %20");
+    let text =
+        lanes_leave("", "%23: b32 = iadd %21, %14", "%30: b32 = fmul %17, %14\n%40: b32 = fadd %30, %20");
     for contract in [false, true] {
         let code = mnemonics(&text, contract);
         let fused = has(&code, "v_fma_f32") || has(&code, "v_fmac_f32");

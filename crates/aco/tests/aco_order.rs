@@ -1,5 +1,7 @@
 //! Where instructions are in the code, and what is waited for: small programs, whose code is looked at.
 
+mod rig;
+
 use unwedge_aco::{Options, compile};
 use unwedge_isa::amdgcn::model::{Class, Role};
 use unwedge_isa::amdgcn::{Gpu, Operand, codec, text};
@@ -36,10 +38,11 @@ fn lines(shader: &mut Shader, gpu: Gpu) -> Vec<Line> {
     lines
 }
 
-/// The code of a shader of the IR.
-fn code(text: &str, gpu: &str) -> Vec<Line> {
+/// The code of a shader of the IR, with these instructions.
+fn code(invocations: u32, body: &str, gpu: &str) -> Vec<Line> {
+    let text = rig::buffer_shader(invocations, invocations * 4, body);
     let mut shader = Shader::default();
-    parse(text, &mut shader).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    parse(&text, &mut shader).unwrap_or_else(|error| panic!("{error}\n{text}"));
     lines(&mut shader, Gpu::new(gpu).expect("a GPU"))
 }
 
@@ -62,12 +65,7 @@ fn places(lines: &[Line], name: &str) -> Vec<usize> {
 }
 
 /// Lanes leave the loop one by one, or all that are left at once.
-const LOOP: &str = r#"shader compute "main"
-workgroup_size 64 1 1
-sizes shared 0 scratch 0 push 0
-resource r0 "" storage_buffer set 0 binding 0 count 1 size 0 dim buffer access readonly|restrict
-resource r1 "" storage_buffer set 0 binding 1 count 1 size 0 dim buffer access restrict
-fn f0 "main" () -> () {
+const LOOP: &str = "\
   %0: b32 = const<0x0>
   %1: b32 = const<0x1>
   %2: b32 = const<0x2>
@@ -95,15 +93,13 @@ fn f0 "main" () -> () {
     continue<L0> %14
   }
   store<storage align 4> %9, %4, %7
-  return
-}
-"#;
+";
 
 /// The counter is the same for all lanes that are left, and the wave leaves with the last of them: no lane waits where the loop starts again.
 #[test]
 fn a_loop_that_lanes_leave_one_by_one_counts_in_scalar_registers() {
     for gpu in ["gfx900", "gfx1030", "gfx1100"] {
-        let lines = code(LOOP, gpu);
+        let lines = code(64, LOOP, gpu);
         let back = lines.iter().find(|line| line.target.is_some_and(|target| target <= line.at));
         let back = back.unwrap_or_else(|| panic!("{gpu}: no loop\n{}", printed(&lines)));
         assert_eq!(
@@ -120,12 +116,7 @@ fn a_loop_that_lanes_leave_one_by_one_counts_in_scalar_registers() {
 }
 
 /// All lanes leave the loop at its end, after one of three arms.
-const ARMS: &str = r#"shader compute "main"
-workgroup_size 64 1 1
-sizes shared 0 scratch 0 push 0
-resource r0 "" storage_buffer set 0 binding 0 count 1 size 0 dim buffer access readonly|restrict
-resource r1 "" storage_buffer set 0 binding 1 count 1 size 0 dim buffer access restrict
-fn f0 "main" () -> () {
+const ARMS: &str = "\
   %0: b32 = const<0x0>
   %1: b32 = const<0x1>
   %3: handle = descriptor<r0> %0
@@ -158,16 +149,14 @@ fn f0 "main" () -> () {
     }
     continue<L0> %14
   }
-  return
-}
-"#;
+";
 
 /// No branch goes to a branch, to the next instruction, or over nothing but a branch.
 #[test]
 fn branches_are_not_taken_to_branch_again() {
     for (text, gpu) in [LOOP, ARMS].into_iter().flat_map(|text| ["gfx900", "gfx1030"].map(|gpu| (text, gpu)))
     {
-        let lines = code(text, gpu);
+        let lines = code(64, text, gpu);
         for (number, line) in lines.iter().enumerate() {
             let Some(target) = line.target else { continue };
             let next = |ahead: usize| lines.get(number + ahead);
@@ -182,12 +171,7 @@ fn branches_are_not_taken_to_branch_again() {
 }
 
 /// A load of a buffer is pending at a barrier of the workgroup that orders KINDS.
-const BARRIER: &str = r#"shader compute "main"
-workgroup_size 128 1 1
-sizes shared 512 scratch 0 push 0
-resource r0 "" storage_buffer set 0 binding 0 count 1 size 0 dim buffer access readonly|restrict
-resource r1 "" storage_buffer set 0 binding 1 count 1 size 0 dim buffer access restrict
-fn f0 "main" () -> () {
+const BARRIER: &str = "\
   %0: b32 = const<0x0>
   %2: b32 = const<0x2>
   %3: handle = descriptor<r0> %0
@@ -201,13 +185,11 @@ fn f0 "main" () -> () {
   %9: b32 = load<shared align 4> %0, %0
   %10: b32 = iadd %8, %9
   store<storage align 4> %10, %4, %7
-  return
-}
-"#;
+";
 
 /// Whether the load is waited for before the barrier.
 fn waits_for_the_load(kinds: &str) -> bool {
-    let lines = code(&BARRIER.replace("KINDS", kinds), "gfx1030");
+    let lines = code(128, &BARRIER.replace("KINDS", kinds), "gfx1030");
     let barrier = places(&lines, "s_barrier")[0];
     let load = places(&lines, "buffer_load")[0];
     assert!(load < barrier, "{}", printed(&lines));

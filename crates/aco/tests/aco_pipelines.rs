@@ -23,25 +23,12 @@ use unwedge_testkit::shaders::random_stage;
 /// Vertices of a patch, before and after its control shader.
 const PATCH_VERTICES: u32 = 3;
 
-const INPUT: SlotAccess = SlotAccess {
-    dir: SlotDir::Input,
-    vertex: false,
-    patch: false,
-    component: 0,
-    slot: 0,
-    count: 1,
-    index: 0,
-};
-
 /// A shader that reads some of what another one stores, and stores it.
 fn reads_some(stage: Stage, before: &Shader, rng: &mut Rng) -> Shader {
     let mut before = before.clone();
     lower_io(&mut before);
-    let mut shader = Shader::default();
-    shader.info.stage = stage;
-    shader.info.name = "main".to_owned();
+    let mut shader = Shader::with_entry(stage, "main");
     shader.info.float_modes = before.info.float_modes;
-    shader.add_function();
     let func = shader.entry_mut();
     let body = func.body();
     let mut b = Builder::at_end(func, body);
@@ -55,19 +42,16 @@ fn reads_some(stage: Stage, before: &Shader, rng: &mut Rng) -> Shader {
             continue;
         }
         let vertex = stage == Stage::TessEval && !key.patch;
-        let access = SlotAccess { slot, component, patch: key.patch, vertex, ..INPUT };
+        let access =
+            SlotAccess { component, patch: key.patch, vertex, ..SlotAccess::of(SlotDir::Input, slot) };
         let value = if vertex {
             let vertex = b.u32(rng.below(PATCH_VERTICES as usize) as u32);
             b.value(Op::LoadSlot, Payload::Slot(access), &[vertex, offset], Type::B32)
         } else {
             b.value(Op::LoadSlot, Payload::Slot(access), &[offset], Type::B32)
         };
-        let output = SlotAccess {
-            dir: SlotDir::Output,
-            slot: FIRST_LOCATION_SLOT + stored / 4,
-            component: (stored % 4) as u8,
-            ..INPUT
-        };
+        let slot = FIRST_LOCATION_SLOT + stored / 4;
+        let output = SlotAccess { component: (stored % 4) as u8, ..SlotAccess::of(SlotDir::Output, slot) };
         b.inst(Op::StoreSlot, Payload::Slot(output), &[value, offset], &[]);
         stored += 1;
         if stored == 32 {
@@ -238,14 +222,15 @@ fn shaders_that_make_no_pipeline_are_refused() {
     let last = func.last(func.body()).expect("a return");
     let mut b = Builder::before(func, last);
     let offset = b.u32(0);
-    let value = b.value(Op::LoadSlot, Payload::Slot(SlotAccess { slot, ..INPUT }), &[offset], Type::B32);
-    let output = SlotAccess { dir: SlotDir::Output, slot: FIRST_LOCATION_SLOT, ..INPUT };
+    let value =
+        b.value(Op::LoadSlot, Payload::Slot(SlotAccess::of(SlotDir::Input, slot)), &[offset], Type::B32);
+    let output = SlotAccess::of(SlotDir::Output, FIRST_LOCATION_SLOT);
     b.inst(Op::StoreSlot, Payload::Slot(output), &[value, offset], &[]);
     let error = compile_pipeline(vec![all[0].clone(), fragment], &options).expect_err("not linked");
     assert_eq!(error, PipelineError::PrimitiveId);
 }
 
-/// Without a fragment shader there are no parameters.
+/// A pipeline without a fragment shader has no parameters.
 #[test]
 fn pipelines_without_a_fragment_shader_export_positions_only() {
     for name in rig::GPUS {

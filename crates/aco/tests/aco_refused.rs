@@ -14,12 +14,9 @@ fn options(gpu: &str) -> Options {
 
 /// A shader that only returns.
 fn empty(stage: Stage) -> Shader {
-    let mut shader = Shader::default();
-    shader.info.stage = stage;
-    shader.info.name = "main".to_owned();
+    let mut shader = Shader::with_entry(stage, "main");
     shader.info.input_primitive = Some(Primitive::Triangles);
     shader.info.output_primitive = Some(Primitive::Triangles);
-    shader.add_function();
     let func = shader.entry_mut();
     let body = func.body();
     Builder::at_end(func, body).return_(&[]);

@@ -139,6 +139,25 @@ fn note(program: &str) {
     let _ = io::stderr().write_all(program.as_bytes());
 }
 
+/// Prints programs after phases. Returns whether nothing else is made.
+fn print_asked(
+    args: &AcoCompile,
+    print: impl Fn(&PhaseRequest) -> Result<String, CompileViewError>,
+    global: &Global,
+) -> Result<bool, CompileFailure> {
+    let wanted = PhaseRequest { after: args.print_after.clone(), changed: args.print_changed };
+    if wanted.is_any() {
+        write_result(None, &print(&wanted)?, global)?;
+        return Ok(true);
+    }
+    for (phase, asked) in [("select", AcoPrint::Preoptir), ("opt", AcoPrint::Shaders)] {
+        if args.radv_debug.contains(&asked) {
+            note(&print(&PhaseRequest { after: vec![phase.to_owned()], changed: false })?);
+        }
+    }
+    Ok(false)
+}
+
 fn compiled(
     args: &AcoCompile,
     name: &str,
@@ -147,15 +166,8 @@ fn compiled(
     global: &Global,
 ) -> Result<Outcome, CompileFailure> {
     let print = |request: &PhaseRequest| print_phases(&mut shader.clone(), options, request);
-    let wanted = PhaseRequest { after: args.print_after.clone(), changed: args.print_changed };
-    if wanted.is_any() {
-        write_result(None, &print(&wanted)?, global)?;
+    if print_asked(args, print, global)? {
         return Ok(Outcome::Complete);
-    }
-    for (phase, asked) in [("select", AcoPrint::Preoptir), ("opt", AcoPrint::Shaders)] {
-        if args.radv_debug.contains(&asked) {
-            note(&print(&PhaseRequest { after: vec![phase.to_owned()], changed: false })?);
-        }
     }
     let view = CompileView::of(&mut shader.clone(), options)?;
     if args.radv_debug.contains(&AcoPrint::Shaders) {

@@ -145,7 +145,7 @@ fn without_a_command_the_emulator_judges() {
     assert_eq!((code, out.as_str(), err.as_str()), (Some(0), "standard input: good with all phases\n", ""));
 }
 
-/// What Vulkan leaves undefined is no fault of the compiler, so the buffers are not compared.
+/// Vulkan does not define the result, so the buffers are not compared.
 #[test]
 fn undefined_behaviour_is_not_compared() {
     let text = String::from_utf8_lossy(SHADER).replace(

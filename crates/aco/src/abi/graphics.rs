@@ -301,16 +301,21 @@ impl Args {
         self.list.push(ArgLocation { argument, reg: PhysReg::vgpr(number), dwords });
     }
 
+    /// The vector registers of what the hardware gives a pixel.
+    fn pixel_vectors(&mut self, enabled: u16) {
+        let mut register = 0;
+        for input in PixelInput::ALL.into_iter().filter(|input| enabled & input.bit() != 0) {
+            self.vector(Argument::Pixel(input), register, input.dwords());
+            register += input.dwords();
+        }
+    }
+
     /// Those of the prolog of a pixel shader that has these.
     pub(crate) fn pixel_prolog(main: &Args, state: PixelProlog) -> Args {
         let is_pixel = |argument| matches!(argument, Argument::Pixel(_));
         let mut args = main.without(is_pixel);
         let enabled = state.enabled(main.interface.pixel_inputs);
-        let mut register = 0;
-        for input in PixelInput::ALL.into_iter().filter(|input| enabled & input.bit() != 0) {
-            args.vector(Argument::Pixel(input), register, input.dwords());
-            register += input.dwords();
-        }
+        args.pixel_vectors(enabled);
         args.interface = Interface {
             hardware: Some(HardwareStage::Ps),
             prolog: true,
@@ -362,11 +367,7 @@ impl Args {
         if enabled & any == 0 || needs_w {
             enabled |= PixelInput::PerspectiveCenter.bit();
         }
-        let mut register = 0;
-        for input in PixelInput::ALL.into_iter().filter(|input| enabled & input.bit() != 0) {
-            args.vector(Argument::Pixel(input), register, input.dwords());
-            register += input.dwords();
-        }
+        args.pixel_vectors(enabled);
         args.interface = Interface {
             hardware: Some(HardwareStage::Ps),
             attributes: reads.inputs.union(&reads.patch_inputs).copied().collect(),

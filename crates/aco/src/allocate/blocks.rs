@@ -31,7 +31,7 @@ struct Arrival {
 impl Allocator<'_> {
     /// The name of a temporary at the end of a block.
     fn name_at_end(&self, block: Block, temp: Temp) -> Option<Temp> {
-        let ends = &self.ends[block.index()];
+        let ends = &self.tables.ends[block.index()];
         let at = ends.binary_search_by_key(&temp, |(original, _)| *original).ok()?;
         Some(ends[at].1)
     }
@@ -48,7 +48,7 @@ impl Allocator<'_> {
         unions: &mut Vec<NameUnion>,
         out: &mut Vec<Inst>,
     ) -> Result<(), FinishError> {
-        self.file.clear();
+        self.tables.file.clear();
         let live: Vec<Temp> = self.live.live_in(self.block).collect();
         let (mut settled, mut arrivals) = (Vec::new(), Vec::new());
         for original in live {
@@ -66,7 +66,7 @@ impl Allocator<'_> {
             if fixed || !open && known().all(|name| name == first) {
                 settled.push((original, first));
             } else {
-                let regs = known().filter_map(|name| self.regs[name.index()]).collect();
+                let regs = known().filter_map(|name| self.tables.regs[name.index()]).collect();
                 arrivals.push(Arrival { original, name: original, class, regs, phi: None, dead: false });
             }
         }
@@ -77,32 +77,32 @@ impl Allocator<'_> {
             let operands = self.program.operands(inst).iter().zip(preds);
             let names = operands.filter_map(|(operand, pred)| self.name_at_end(*pred, operand.as_temp()?));
             let pred_regs: InlineList<PhysReg, 4> =
-                names.filter_map(|name| self.regs[name.index()]).collect();
-            let mut regs: InlineList<PhysReg, 4> = self.hints.group_reg(temp).into_iter().collect();
+                names.filter_map(|name| self.tables.regs[name.index()]).collect();
+            let mut regs: InlineList<PhysReg, 4> = self.tables.hints.group_reg(temp).into_iter().collect();
             regs.extend(pred_regs.iter().copied());
             let (class, dead) = (definition.class, definition.kill);
             arrivals.push(Arrival { original: temp, name: temp, class, regs, phi: Some(inst), dead });
         }
         for &(original, name) in &settled {
-            self.current[original.index()] = name;
+            self.tables.current[original.index()] = name;
             if let Some(span) = self.span(name) {
-                self.file.put(span, name);
+                self.tables.file.put(span, name);
             }
         }
         let places = match self.place_arrivals(&arrivals) {
             Some(places) => places,
             None => {
                 // Everything is laid out anew. Linear vectors stay: lanes that are not active have values in them, which moves would lose.
-                self.file.clear();
+                self.tables.file.clear();
                 for (original, name) in settled {
                     let class = self.program.class(original);
                     if class.is_linear() && class.is_vgpr() {
                         if let Some(span) = self.span(name) {
-                            self.file.put(span, name);
+                            self.tables.file.put(span, name);
                         }
                         continue;
                     }
-                    let regs = self.regs[name.index()].into_iter().collect();
+                    let regs = self.tables.regs[name.index()].into_iter().collect();
                     arrivals.push(Arrival { original, name: original, class, regs, phi: None, dead: false });
                 }
                 self.lay_out(&arrivals)?
@@ -118,13 +118,13 @@ impl Allocator<'_> {
                     inst
                 }
             };
-            self.current[arrival.original.index()] = arrival.name;
+            self.tables.current[arrival.original.index()] = arrival.name;
             self.place(arrival.name, span);
             self.program.definitions_mut(inst)[0].reg = Some(span.reg());
             if !arrival.dead {
-                self.file.put(span, arrival.name);
+                self.tables.file.put(span, arrival.name);
             } else {
-                self.file.free(span);
+                self.tables.file.free(span);
             }
             out.push(inst);
         }
@@ -146,16 +146,17 @@ impl Allocator<'_> {
         for (arrival, place) in arrivals.iter().zip(&mut places) {
             let usable = |reg: &&PhysReg| **reg != PhysReg::SCC;
             let spans = arrival.regs.iter().filter(usable).map(|reg| RegSpan::new(*reg, arrival.class));
-            let free = spans.into_iter().find(|span| self.file.is_free(*span) && self.fits(*span, arrival));
+            let free =
+                spans.into_iter().find(|span| self.tables.file.is_free(*span) && self.fits(*span, arrival));
             if let Some(span) = free {
-                self.file.put(span, arrival.original);
+                self.tables.file.put(span, arrival.original);
                 *place = Some(span);
             }
         }
         for (arrival, place) in arrivals.iter().zip(&mut places) {
             if place.is_none() {
                 let span = self.first_free(arrival.class)?;
-                self.file.put(span, arrival.original);
+                self.tables.file.put(span, arrival.original);
                 *place = Some(span);
             }
         }
@@ -171,7 +172,7 @@ impl Allocator<'_> {
     }
 
     fn first_free(&self, class: RegClass) -> Option<RegSpan> {
-        self.windows(class).find(|span| self.file.is_free(*span))
+        self.windows(class).find(|span| self.tables.file.is_free(*span))
     }
 
     /// Places everything, what needs the most room first.
@@ -184,7 +185,7 @@ impl Allocator<'_> {
         for at in order {
             let arrival = &arrivals[at];
             let span = self.first_free(arrival.class).ok_or_else(|| self.exhausted(arrival.class))?;
-            self.file.put(span, arrival.original);
+            self.tables.file.put(span, arrival.original);
             places[at] = span;
         }
         Ok(places)
@@ -193,17 +194,17 @@ impl Allocator<'_> {
     /// Ends a block: remembers the names of what is alive.
     pub(super) fn leave(&mut self) {
         let live = self.live.live_out(self.block);
-        let names = &mut self.ends[self.block.index()];
-        names.extend(live.map(|temp| (temp, self.current[temp.index()])));
+        let names = &mut self.tables.ends[self.block.index()];
+        names.extend(live.map(|temp| (temp, self.tables.current[temp.index()])));
         names.sort_unstable();
     }
 
     /// At the end of the logical part: remembers the names of scalars that phis read.
     pub(super) fn logical_end(&mut self) {
         let scalars = self.live.live_out(self.block).filter(|temp| self.program.class(*temp).is_sgpr());
-        let names = &mut self.logical_ends[self.block.index()];
+        let names = &mut self.tables.logical_ends[self.block.index()];
         names.clear();
-        names.extend(scalars.map(|temp| (temp, self.current[temp.index()])));
+        names.extend(scalars.map(|temp| (temp, self.tables.current[temp.index()])));
     }
 
     /// Gives operands of phis the names and registers that they have at the ends of predecessors.
@@ -220,11 +221,12 @@ impl Allocator<'_> {
                     let name = self.name_at_end(pred, temp);
                     let name = name.ok_or_else(|| self.invalid("a phi reads what is not alive"))?;
                     let early =
-                        self.logical_ends[pred.index()].iter().find(|(original, _)| *original == temp);
+                        self.tables.logical_ends[pred.index()].iter().find(|(original, _)| *original == temp);
                     if op.is(Pseudo::Phi) && early.is_some_and(|(_, early)| *early != name) {
                         return Err(self.invalid("a scalar that a phi reads moves after the logical end"));
                     }
-                    *operand = Operand { reg: self.regs[name.index()], ..Operand::temp(name, operand.class) };
+                    *operand =
+                        Operand { reg: self.tables.regs[name.index()], ..Operand::temp(name, operand.class) };
                 }
                 self.program.set_operands(inst, &operands);
             }

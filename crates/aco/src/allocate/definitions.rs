@@ -29,7 +29,7 @@ impl Allocator<'_> {
             if work.definitions[at].reg.is_some() {
                 continue;
             }
-            let reg = work.operands[operand].as_temp().and_then(|name| self.regs[name.index()]);
+            let reg = work.operands[operand].as_temp().and_then(|name| self.tables.regs[name.index()]);
             if let Some(reg) = reg {
                 let span = RegSpan::new(reg, work.definitions[at].class);
                 self.set(work, at, span);
@@ -88,7 +88,7 @@ impl Allocator<'_> {
 
     /// Whether registers are free when definitions are written.
     fn is_open(&self, work: &Work, span: RegSpan) -> bool {
-        let open = |reg| self.file.at(reg).is_none_or(|name| work.dying.contains(&name));
+        let open = |reg| self.tables.file.at(reg).is_none_or(|name| work.dying.contains(&name));
         !work.taken.iter().any(|other| other.meets(span)) && (span.first..span.end()).all(open)
     }
 
@@ -113,7 +113,7 @@ impl Allocator<'_> {
         if let Some(temp) = definition.temp {
             wishes.extend(self.fixed_wish(work, temp));
             wishes.extend(self.part_wish(work, temp, class));
-            wishes.extend(self.hints.group_reg(temp));
+            wishes.extend(self.tables.hints.group_reg(temp));
         }
         self.source_wishes(work, at, &mut wishes);
         let (from, to) = self.range(class);
@@ -141,7 +141,7 @@ impl Allocator<'_> {
 
     /// The register that an instruction of this block will need it in.
     fn fixed_wish(&self, work: &Work, temp: Temp) -> Option<PhysReg> {
-        let reg = self.hints.fixed(temp)?;
+        let reg = self.tables.hints.fixed(temp)?;
         let local = !self.live.is_live_out(self.block, temp);
         (local
             && reg != PhysReg::SCC
@@ -151,16 +151,16 @@ impl Allocator<'_> {
 
     /// Beside the other parts of its vector, or where there is room for all of them.
     fn part_wish(&mut self, work: &Work, temp: Temp, class: RegClass) -> Option<PhysReg> {
-        let part = self.hints.part(temp)?;
+        let part = self.tables.hints.part(temp)?;
         let vector = *self.program.definitions(part.inst).first()?;
         let mut bytes = 0;
         for operand in self.program.operands(part.inst) {
             let offset = bytes;
             bytes += u16::from(operand.class.bytes());
             let Some(sibling) = operand.as_temp().filter(|sibling| *sibling != temp) else { continue };
-            let Some(name) = self.current.get(sibling.index()).copied() else { continue };
+            let Some(name) = self.tables.current.get(sibling.index()).copied() else { continue };
             let Some(span) = self.span(name) else { continue };
-            if self.file.at(span.first) != Some(name) {
+            if self.tables.file.at(span.first) != Some(name) {
                 continue;
             }
             let first = (span.first + part.offset).checked_sub(offset / 4)?;
@@ -172,7 +172,7 @@ impl Allocator<'_> {
                 return Some(RegSpan { first, count: 1 }.reg());
             }
         }
-        if let Some(reg) = vector.temp.and_then(|vector| self.hints.group_reg(vector)) {
+        if let Some(reg) = vector.temp.and_then(|vector| self.tables.hints.group_reg(vector)) {
             return Some(reg.advance(part.offset * 4));
         }
         let whole = self.first_window(work, vector.class)?;
@@ -183,7 +183,7 @@ impl Allocator<'_> {
     fn source_wishes(&self, work: &Work, at: usize, wishes: &mut Wishes) {
         let reg_of = |operand: usize| {
             let name = work.operands.get(operand)?.as_temp()?;
-            self.regs[name.index()]
+            self.tables.regs[name.index()]
         };
         match self.program.op(work.inst) {
             Op::Pseudo(Pseudo::ParallelCopy) => wishes.extend(reg_of(at)),
@@ -216,7 +216,7 @@ impl Allocator<'_> {
             if work.taken.iter().any(|other| other.meets(span)) {
                 continue;
             }
-            let held = self.file.held(span);
+            let held = self.tables.file.held(span);
             let moved = held.iter().filter(|name| !work.dying.contains(name));
             if moved.clone().any(|name| self.stays(work, *name)) {
                 continue;
@@ -232,7 +232,7 @@ impl Allocator<'_> {
             if let Some(plan) = plan {
                 for (name, _) in &plan {
                     if let Some(from) = self.span(*name) {
-                        self.file.free(from);
+                        self.tables.file.free(from);
                     }
                 }
                 for (name, to) in plan {
@@ -252,24 +252,24 @@ impl Allocator<'_> {
     /// New registers for what is in a window.
     fn plan_moves(&mut self, work: &mut Work, span: RegSpan) -> Option<Vec<(Temp, RegSpan)>> {
         let mut moved: Vec<Temp> =
-            self.file.held(span).into_iter().filter(|name| !work.dying.contains(name)).collect();
+            self.tables.file.held(span).into_iter().filter(|name| !work.dying.contains(name)).collect();
         moved.sort_by_key(|name| std::cmp::Reverse(self.program.class(*name).dwords()));
-        let before = self.file.clone();
+        let before = self.tables.file.clone();
         for name in &moved {
             if let Some(from) = self.span(*name) {
-                self.file.free(from);
+                self.tables.file.free(from);
             }
         }
         let mut plan = Vec::new();
         for name in moved {
             let Some(to) = self.free_for_move(work, self.program.class(name)) else {
-                self.file = before;
+                self.tables.file = before;
                 return None;
             };
-            self.file.put(to, name);
+            self.tables.file.put(to, name);
             plan.push((name, to));
         }
-        self.file = before;
+        self.tables.file = before;
         Some(plan)
     }
 
@@ -293,7 +293,7 @@ impl Allocator<'_> {
             let class = allocator.program.class(*name);
             std::cmp::Reverse((alignment(class), class.dwords()))
         };
-        let held = self.file.held(bank);
+        let held = self.tables.file.held(bank);
         let (stay, mut moved): (Vec<Temp>, Vec<Temp>) =
             held.into_iter().partition(|name| self.stays(work, *name));
         moved.sort_by_key(|name| key(self, name));
@@ -322,7 +322,7 @@ impl Allocator<'_> {
         plan.retain(|(name, to)| self.span(*name) != Some(*to));
         for (name, _) in &plan {
             if let Some(old) = self.span(*name) {
-                self.file.free(old);
+                self.tables.file.free(old);
             }
         }
         for (name, to) in plan {

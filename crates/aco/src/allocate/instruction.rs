@@ -150,7 +150,7 @@ impl Allocator<'_> {
         if op.is_branch() {
             self.empty_scc(work)?;
         }
-        let scc = self.file.at(Reg::SCC.0);
+        let scc = self.tables.file.at(Reg::SCC.0);
         self.fixed_operands(work)?;
         self.readable(work)?;
         self.tied_operands(work)?;
@@ -174,7 +174,7 @@ impl Allocator<'_> {
         operands.extend_from_slice(self.program.operands(inst));
         for operand in operands.iter_mut() {
             if let Some(temp) = operand.as_temp() {
-                operand.source = Source::Temp(self.current[temp.index()]);
+                operand.source = Source::Temp(self.tables.current[temp.index()]);
             }
         }
         bound.set(self.program, self.variants, inst);
@@ -208,8 +208,8 @@ impl Allocator<'_> {
 
     /// Nothing is in `scc` when a block ends.
     fn empty_scc(&mut self, work: &mut Work) -> Result<(), FinishError> {
-        match self.file.at(Reg::SCC.0) {
-            Some(name) if self.live.is_live_out(self.block, self.original[name.index()]) => {
+        match self.tables.file.at(Reg::SCC.0) {
+            Some(name) if self.live.is_live_out(self.block, self.tables.original[name.index()]) => {
                 self.move_away(work, name)
             }
             _ => Ok(()),
@@ -227,7 +227,7 @@ impl Allocator<'_> {
                 Source::Const(_) => None,
                 Source::Undef | Source::Fixed => continue,
             };
-            if let Some(name) = name.filter(|name| self.regs[name.index()] == Some(reg)) {
+            if let Some(name) = name.filter(|name| self.tables.regs[name.index()] == Some(reg)) {
                 work.pinned.push(name);
                 continue;
             }
@@ -237,7 +237,7 @@ impl Allocator<'_> {
             match operand.as_temp() {
                 Some(name) if operand.kill && readers == 1 => {
                     if let Some(old) = self.span(name) {
-                        self.file.free(old);
+                        self.tables.file.free(old);
                     }
                     self.move_to(work, name, span);
                 }
@@ -267,7 +267,7 @@ impl Allocator<'_> {
         for at in 0..work.operands.len() {
             let Some(name) = work.operands[at].as_temp() else { continue };
             if work.bound.operands[at].is_none()
-                && self.regs[name.index()] == Some(PhysReg::SCC)
+                && self.tables.regs[name.index()] == Some(PhysReg::SCC)
                 && !self.reads_scc(work.inst)
             {
                 work.pinned.retain(|pinned| *pinned != name);
@@ -302,7 +302,7 @@ impl Allocator<'_> {
     /// Gives an operand a copy of its own.
     fn copy(&mut self, work: &mut Work, at: usize, span: RegSpan) {
         let mut from = work.operands[at];
-        from.reg = from.as_temp().and_then(|name| self.regs[name.index()]);
+        from.reg = from.as_temp().and_then(|name| self.tables.regs[name.index()]);
         // The source may be the result of another of these copies; then it is copied from the source of that one.
         if let Some(earlier) = work.copies.iter().find(|earlier| Some(earlier.to) == from.as_temp()) {
             from = Operand { class: from.class, ..earlier.from };
@@ -313,9 +313,9 @@ impl Allocator<'_> {
         };
         from.class = class;
         let copy = self.rename(None, class);
-        self.regs[copy.index()] = Some(span.reg());
+        self.tables.regs[copy.index()] = Some(span.reg());
         self.note(span);
-        self.file.put(span, copy);
+        self.tables.file.put(span, copy);
         work.copies.push(PendingCopy { from, to: copy });
         work.operands[at] = Operand { kill: true, first_kill: true, ..Operand::temp(copy, class) };
         work.dying.push(copy);
@@ -328,10 +328,10 @@ impl Allocator<'_> {
 
     /// Moves what is in some registers, and is alive when the instruction reads or writes.
     pub(super) fn clear(&mut self, work: &mut Work, span: RegSpan) -> Result<(), FinishError> {
-        if self.file.is_free(span) {
+        if self.tables.file.is_free(span) {
             return Ok(());
         }
-        for name in self.file.held(span) {
+        for name in self.tables.file.held(span) {
             if !work.dying.contains(&name) {
                 self.move_away(work, name)?;
             }
@@ -343,7 +343,7 @@ impl Allocator<'_> {
         let class = self.program.class(name);
         let to = self.free_for_move(work, class).ok_or_else(|| self.exhausted(class))?;
         if let Some(from) = self.span(name) {
-            self.file.free(from);
+            self.tables.file.free(from);
         }
         self.move_to(work, name, to);
         Ok(())
@@ -352,7 +352,7 @@ impl Allocator<'_> {
     /// Registers that are free before the instruction, and stay so.
     pub(super) fn free_for_move(&self, work: &Work, class: RegClass) -> Option<RegSpan> {
         self.windows(class).find(|span| {
-            self.file.is_free(*span)
+            self.tables.file.is_free(*span)
                 && !work.taken.iter().chain(&work.reserved).any(|other| other.meets(*span))
         })
     }
@@ -360,20 +360,20 @@ impl Allocator<'_> {
     /// Gives a value new registers, and a new name if it has none yet from before this instruction. Its old ones are free already.
     pub(super) fn move_to(&mut self, work: &mut Work, name: Temp, to: RegSpan) {
         if work.copies.iter().any(|copy| copy.to == name) {
-            self.regs[name.index()] = Some(to.reg());
+            self.tables.regs[name.index()] = Some(to.reg());
             self.note(to);
-            self.file.put(to, name);
+            self.tables.file.put(to, name);
             return;
         }
         let class = self.program.class(name);
-        let original = self.original[name.index()];
+        let original = self.tables.original[name.index()];
         let new = self.rename(Some(original), class);
-        if self.current.get(original.index()) == Some(&name) {
-            self.current[original.index()] = new;
+        if self.tables.current.get(original.index()) == Some(&name) {
+            self.tables.current[original.index()] = new;
         }
-        let reg = self.regs[name.index()];
+        let reg = self.tables.regs[name.index()];
         self.place(new, to);
-        self.file.put(to, new);
+        self.tables.file.put(to, new);
         work.copies.push(PendingCopy { from: Operand { reg, ..Operand::temp(name, class) }, to: new });
         for operand in work.operands.iter_mut().filter(|operand| operand.as_temp() == Some(name)) {
             operand.source = Source::Temp(new);
@@ -391,7 +391,7 @@ impl Allocator<'_> {
         }
         for operand in operands.iter_mut() {
             match operand.source {
-                Source::Temp(name) => operand.reg = self.regs[name.index()],
+                Source::Temp(name) => operand.reg = self.tables.regs[name.index()],
                 Source::Const(_) | Source::Undef | Source::Fixed => {}
             }
         }
@@ -402,17 +402,17 @@ impl Allocator<'_> {
         for operand in operands.iter().filter(|operand| operand.kill) {
             let span = operand.as_temp().and_then(|name| self.span(name));
             if let (Some(span), Some(name)) = (span, operand.as_temp())
-                && self.file.at(span.first) == Some(name)
+                && self.tables.file.at(span.first) == Some(name)
             {
-                self.file.free(span);
+                self.tables.file.free(span);
             }
         }
         for definition in definitions.iter() {
             let (Some(temp), Some(reg)) = (definition.temp, definition.reg) else { continue };
             let span = RegSpan::new(reg, definition.class);
-            self.current[temp.index()] = temp;
+            self.tables.current[temp.index()] = temp;
             if !definition.kill {
-                self.file.put(span, temp);
+                self.tables.file.put(span, temp);
             }
         }
         self.program.set_operands(*inst, operands);
@@ -425,7 +425,7 @@ impl Allocator<'_> {
     fn vector_scratch(&mut self, moves: &[RegMove]) -> Result<Payload, FinishError> {
         let spans: Vec<RegSpan> = moves.iter().map(|(to, _, class)| RegSpan::new(*to, *class)).collect();
         let free = self.free_scalar(&spans);
-        let scc = self.file.at(Reg::SCC.0).is_some();
+        let scc = self.tables.file.at(Reg::SCC.0).is_some();
         match free {
             Some(span) => self.note(span),
             // With a register more, values can change places without `scc`.
@@ -440,7 +440,7 @@ impl Allocator<'_> {
         let mut all = (0..self.bounds.sgprs)
             .chain([Reg::VCC.0, Reg::VCC_HI.0])
             .map(|first| RegSpan { first, count: 1 });
-        all.find(|span| self.file.is_free(*span) && !spans.iter().any(|other| other.meets(*span)))
+        all.find(|span| self.tables.file.is_free(*span) && !spans.iter().any(|other| other.meets(*span)))
     }
 
     fn emit_copies(
@@ -450,7 +450,7 @@ impl Allocator<'_> {
         out: &mut Vec<Inst>,
     ) -> Result<(), FinishError> {
         let to = |copy: &PendingCopy| Definition {
-            reg: self.regs[copy.to.index()],
+            reg: self.tables.regs[copy.to.index()],
             ..Definition::temp(copy.to, self.program.class(copy.to))
         };
         let written: Vec<Definition> = copies.iter().map(to).collect();
@@ -463,7 +463,7 @@ impl Allocator<'_> {
             .collect();
         let free = self.free_scalar(&spans);
         // The value in it stays there.
-        let scc = scc.is_some() && self.file.at(Reg::SCC.0) == scc;
+        let scc = scc.is_some() && self.tables.file.at(Reg::SCC.0) == scc;
         let touches_scc = spans.iter().any(|span| span.first == Reg::SCC.0);
         match free {
             Some(span) => self.note_scratch(span, &written),

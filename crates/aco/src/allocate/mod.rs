@@ -32,24 +32,9 @@ struct Bounds {
     vgprs: u16,
 }
 
-/// Memory of allocation, kept for the next program.
+/// What is known of names. The memory is kept for the next program.
 #[derive(Debug, Default)]
-pub(crate) struct AllocationMemory {
-    regs: Vec<Option<PhysReg>>,
-    current: Vec<Temp>,
-    original: Vec<Temp>,
-    file: RegFile,
-    hints: Hints,
-    ends: Vec<Vec<(Temp, Temp)>>,
-    logical_ends: Vec<Vec<(Temp, Temp)>>,
-    work: Work,
-}
-
-struct Allocator<'a> {
-    program: &'a mut Program,
-    live: &'a Liveness,
-    variants: &'a Variants,
-    bounds: Bounds,
+pub(crate) struct AllocationTables {
     /// By name.
     regs: Vec<Option<PhysReg>>,
     /// By temporary of the program before: its name now.
@@ -62,6 +47,15 @@ struct Allocator<'a> {
     ends: Vec<Vec<(Temp, Temp)>>,
     /// By block: names at the end of the logical part of scalars that phis after it read.
     logical_ends: Vec<Vec<(Temp, Temp)>>,
+    work: Work,
+}
+
+struct Allocator<'a> {
+    program: &'a mut Program,
+    live: &'a Liveness,
+    variants: &'a Variants,
+    bounds: Bounds,
+    tables: &'a mut AllocationTables,
     /// The next register for a linear vector temporary.
     next_linear: u16,
     used: RegCounts,
@@ -79,7 +73,7 @@ pub(crate) fn allocate(
     live: &Liveness,
     variants: &Variants,
     limits: RegCounts,
-    memory: &mut AllocationMemory,
+    tables: &mut AllocationTables,
 ) -> Result<RegCounts, FinishError> {
     let linear = live.linear_vgprs;
     let most = limits.vgprs.min(256).saturating_sub(linear);
@@ -88,14 +82,14 @@ pub(crate) fn allocate(
     let tight = granted.saturating_sub(linear).min(most);
     let bounds = Bounds { sgprs: limits.sgprs.min(program.gpu.sgprs()), vgprs: tight };
     if tight == most {
-        return attempt(program, live, variants, bounds, memory);
+        return attempt(program, live, variants, bounds, tables);
     }
-    let result = attempt(program, live, variants, bounds, memory);
+    let result = attempt(program, live, variants, bounds, tables);
     if !matches!(result, Err(FinishError::Registers { .. })) {
         return result;
     }
     program.clone_from(before);
-    attempt(program, live, variants, Bounds { vgprs: most, ..bounds }, memory)
+    attempt(program, live, variants, Bounds { vgprs: most, ..bounds }, tables)
 }
 
 fn attempt(
@@ -103,13 +97,12 @@ fn attempt(
     live: &Liveness,
     variants: &Variants,
     bounds: Bounds,
-    memory: &mut AllocationMemory,
+    tables: &mut AllocationTables,
 ) -> Result<RegCounts, FinishError> {
-    let mut work = std::mem::take(&mut memory.work);
-    let mut allocator = Allocator::new(program, live, variants, bounds, std::mem::take(memory));
+    let mut work = std::mem::take(&mut tables.work);
+    let mut allocator = Allocator::new(program, live, variants, bounds, tables);
     let result = allocator.run(&mut work);
-    let Allocator { regs, current, original, file, hints, ends, logical_ends, .. } = allocator;
-    *memory = AllocationMemory { regs, current, original, file, hints, ends, logical_ends, work };
+    tables.work = work;
     result
 }
 
@@ -125,41 +118,25 @@ impl<'a> Allocator<'a> {
         live: &'a Liveness,
         variants: &'a Variants,
         bounds: Bounds,
-        memory: AllocationMemory,
+        tables: &'a mut AllocationTables,
     ) -> Allocator<'a> {
         let temps = program.temp_count();
         let blocks = program.blocks.len();
-        let AllocationMemory {
-            mut regs,
-            mut current,
-            mut original,
-            file,
-            mut hints,
-            mut ends,
-            mut logical_ends,
-            ..
-        } = memory;
-        regs.clear();
-        regs.resize(temps, None);
-        for names in [&mut current, &mut original] {
+        tables.regs.clear();
+        tables.regs.resize(temps, None);
+        for names in [&mut tables.current, &mut tables.original] {
             names.clear();
             names.extend((0..temps).map(Temp::new));
         }
-        hints.set(program, variants);
-        empty_lists(&mut ends, blocks);
-        empty_lists(&mut logical_ends, blocks);
+        tables.hints.set(program, variants);
+        empty_lists(&mut tables.ends, blocks);
+        empty_lists(&mut tables.logical_ends, blocks);
         Allocator {
             program,
             live,
             variants,
             bounds,
-            regs,
-            current,
-            original,
-            file,
-            hints,
-            ends,
-            logical_ends,
+            tables,
             next_linear: VECTOR + bounds.vgprs,
             used: RegCounts::default(),
             block: Block::new(0),
@@ -190,18 +167,18 @@ impl<'a> Allocator<'a> {
     /// A name for a temporary of the program before, or for a copy of one.
     fn rename(&mut self, original: Option<Temp>, class: RegClass) -> Temp {
         let name = self.program.make_temp(class);
-        self.regs.push(None);
-        self.original.push(original.unwrap_or(name));
-        debug_assert_eq!(self.regs.len(), self.program.temp_count());
+        self.tables.regs.push(None);
+        self.tables.original.push(original.unwrap_or(name));
+        debug_assert_eq!(self.tables.regs.len(), self.program.temp_count());
         name
     }
 
     /// A name gets its register.
     fn place(&mut self, name: Temp, span: RegSpan) {
-        self.regs[name.index()] = Some(span.reg());
+        self.tables.regs[name.index()] = Some(span.reg());
         self.note(span);
-        let original = self.original[name.index()];
-        self.hints.placed(original, span.reg());
+        let original = self.tables.original[name.index()];
+        self.tables.hints.placed(original, span.reg());
     }
 
     /// Registers are used.
@@ -214,7 +191,7 @@ impl<'a> Allocator<'a> {
     }
 
     fn span(&self, name: Temp) -> Option<RegSpan> {
-        Some(RegSpan::new(self.regs[name.index()]?, self.program.class(name)))
+        Some(RegSpan::new(self.tables.regs[name.index()]?, self.program.class(name)))
     }
 
     /// Registers that a class may have: first, and one past the last.

@@ -15,8 +15,7 @@ use unwedge_isa::amdgcn::{Inst, Opcode, Operand, codec};
 /// The offset of a branch that gfx10 does not do.
 const BROKEN_OFFSET: i64 = 0x3f;
 
-/// The literal that stands for the distance from an instruction to the end of the code until that is known. It is none of the constants that need
-/// no literal.
+/// A placeholder for the distance from an instruction to the end of the code. It must not be an inline constant, so that it is encoded as a literal.
 pub(crate) const UNKNOWN_DISTANCE: u32 = 0x7fff_ffff;
 
 /// Words of a program, and where its blocks begin in them.

@@ -51,19 +51,16 @@ pub(crate) fn copy_shader(geometry: &Shader, options: &Options) -> (Shader, Memo
     let stored = stored_components(geometry.entry(), 0);
     let own = || MemorySlots { vertex: stored.keys().copied().collect(), patch: Vec::new() };
     let slots = options.graphics.outputs.clone().unwrap_or_else(own);
-    let mut shader = Shader::default();
-    shader.info.stage = Stage::Vertex;
-    shader.info.name.clone_from(&geometry.info.name);
+    let mut shader = Shader::with_entry(Stage::Vertex, &geometry.info.name);
     shader.info.float_modes = geometry.info.float_modes;
     shader.info.output_vertices = geometry.info.output_vertices;
-    shader.add_function();
     let func = shader.entry_mut();
     let body = func.body();
     for (slot, components) in stored {
         for component in (0..4).filter(|component| components >> component & 1 != 0) {
             let mut b = Builder::at_end(func, body);
             let offset = b.u32(0);
-            let access = SlotAccess { component, slot, ..OUTPUT };
+            let access = SlotAccess { component, ..SlotAccess::of(SlotDir::Output, slot) };
             let input = SlotAccess { dir: SlotDir::Input, ..access };
             let value = b.value(Op::LoadSlot, Payload::Slot(input), &[offset], Type::B32);
             b.inst(Op::StoreSlot, Payload::Slot(access), &[value, offset], &[]);
@@ -90,17 +87,6 @@ pub(crate) fn stored_components(func: &Function, stream: u8) -> BTreeMap<u16, u3
     }
     all
 }
-
-/// An access to an output.
-pub(crate) const OUTPUT: SlotAccess = SlotAccess {
-    dir: SlotDir::Output,
-    vertex: false,
-    patch: false,
-    component: 0,
-    slot: 0,
-    count: 1,
-    index: 0,
-};
 
 struct Counters {
     /// Vertices that were emitted, by stream.
@@ -285,7 +271,7 @@ fn of_stream(func: &Function, store: Inst, stream: u8) -> bool {
 }
 
 fn store_flags(b: &mut Builder<'_>, flags: Value, vertex: Value) {
-    let access = SlotAccess { vertex: true, slot: VERTEX_FLAGS, ..OUTPUT };
+    let access = SlotAccess { vertex: true, ..SlotAccess::of(SlotDir::Output, VERTEX_FLAGS) };
     let offset = b.u32(0);
     b.inst(Op::StoreSlot, Payload::Slot(access), &[flags, vertex, offset], &[]);
 }

@@ -417,7 +417,7 @@ impl Combiner<'_> {
         false
     }
 
-    /// A shift by a constant that is added, as a product of 24 bits, where there is no instruction for both.
+    /// A shift by a constant and an addition become `v_mad_u32_u24` on GPUs without `v_lshl_add_u32`.
     fn shift_add(&mut self, inst: Inst, outer: Opcode) -> bool {
         let carry = self.program.definitions(inst).get(1).and_then(|definition| definition.temp);
         if !matches!(outer, Opcode::v_add_u32 | Opcode::v_add_co_u32)

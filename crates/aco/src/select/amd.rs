@@ -258,7 +258,7 @@ impl Selector<'_> {
             let fits = |lanes: &u8| !strict || (u32::from(*lanes) * bytes).min(4) <= 1 << align;
             let format = |lanes: u8| formats::of_components(lanes, typed.bits, typed.number.name(), self.gfx);
             let found = (1..=left).rev().filter(fits).find_map(|wanted| {
-                // There are no formats of three bytes or halves: the fourth component is left out.
+                // No format has three components of 8 or 16 bits, so that of four is named, and three of them are loaded.
                 let widened = if strict { wanted } else { 4 };
                 Some((wanted, format(wanted).or_else(|| format(widened.max(wanted)))?))
             });

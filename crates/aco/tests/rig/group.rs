@@ -68,11 +68,8 @@ pub struct GroupExpectation {
 
 /// A shader without instructions, in which floats behave as in another one.
 fn empty(stage: Stage, other: &Shader) -> Shader {
-    let mut shader = Shader::default();
-    shader.info.stage = stage;
-    shader.info.name = "main".to_owned();
+    let mut shader = Shader::with_entry(stage, "main");
     shader.info.float_modes = other.info.float_modes;
-    shader.add_function();
     shader
 }
 
@@ -92,15 +89,7 @@ pub fn number_vertices() -> Shader {
     let mut shader = empty(Stage::Vertex, &Shader::default());
     let func = shader.entry_mut();
     let body = func.body();
-    let access = SlotAccess {
-        dir: SlotDir::Input,
-        vertex: false,
-        patch: false,
-        component: 0,
-        slot: FIRST_LOCATION_SLOT,
-        count: 1,
-        index: 0,
-    };
+    let access = SlotAccess::of(SlotDir::Input, FIRST_LOCATION_SLOT);
     let mut b = Builder::at_end(func, body);
     let offset = b.u32(0);
     let numbers = [SystemValue::VertexIndex, SystemValue::InstanceIndex];
@@ -132,15 +121,7 @@ pub fn pass_through(second: &Shader) -> Shader {
     let mut shader = empty(Stage::Vertex, &second);
     let func = shader.entry_mut();
     let body = func.body();
-    let access = SlotAccess {
-        dir: SlotDir::Input,
-        vertex: false,
-        patch: false,
-        component: 0,
-        slot: 0,
-        count: 1,
-        index: 0,
-    };
+    let access = SlotAccess::of(SlotDir::Input, 0);
     for (number, slot) in (0..).zip(slots) {
         let mut b = Builder::at_end(func, body);
         let offset = b.u32(0);
@@ -165,15 +146,7 @@ pub fn pass_patches(first: &Shader, vertices: u32) -> Shader {
         for (number, &(slot, component)) in (0..).zip(&stored) {
             let mut b = Builder::at_end(func, body);
             let (chosen, offset) = (b.u32(vertex), b.u32(0));
-            let input = SlotAccess {
-                dir: SlotDir::Input,
-                vertex: true,
-                patch: false,
-                component,
-                slot,
-                count: 1,
-                index: 0,
-            };
+            let input = SlotAccess { vertex: true, component, ..SlotAccess::of(SlotDir::Input, slot) };
             let output = SlotAccess {
                 dir: SlotDir::Output,
                 vertex: false,
@@ -190,15 +163,7 @@ pub fn pass_patches(first: &Shader, vertices: u32) -> Shader {
     let invocation = b.value(Op::SysVal, Payload::SysVal(SystemValue::InvocationId), &[], Type::B32);
     for &(slot, component) in stored.iter().filter(|_| vertices > 1) {
         let offset = b.u32(0);
-        let input = SlotAccess {
-            dir: SlotDir::Input,
-            vertex: true,
-            patch: false,
-            component,
-            slot,
-            count: 1,
-            index: 0,
-        };
+        let input = SlotAccess { vertex: true, component, ..SlotAccess::of(SlotDir::Input, slot) };
         let output = SlotAccess { dir: SlotDir::Output, ..input };
         let value = b.value(Op::LoadSlot, Payload::Slot(input), &[invocation, offset], Type::B32);
         b.inst(Op::StoreSlot, Payload::Slot(output), &[value, invocation, offset], &[]);
@@ -219,15 +184,7 @@ pub fn pass_triangles(first: &Shader) -> Shader {
         for &(slot, component) in &stored {
             let mut b = Builder::at_end(func, body);
             let (vertex, offset) = (b.u32(vertex), b.u32(0));
-            let output = SlotAccess {
-                dir: SlotDir::Output,
-                vertex: false,
-                patch: false,
-                component,
-                slot,
-                count: 1,
-                index: 0,
-            };
+            let output = SlotAccess { component, ..SlotAccess::of(SlotDir::Output, slot) };
             let input = SlotAccess { dir: SlotDir::Input, vertex: true, ..output };
             let value = b.value(Op::LoadSlot, Payload::Slot(input), &[vertex, offset], Type::B32);
             b.inst(Op::StoreSlot, Payload::Slot(output), &[value, offset], &[]);

@@ -100,3 +100,18 @@ pub fn output(memory: &SimMemory, words: usize) -> Vec<u32> {
     let bytes = memory.get(OUTPUT, words * 4).expect("mapped");
     bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
 }
+
+/// The text of a compute shader with a buffer that it reads (`r0`) and one that it writes (`r1`).
+pub fn buffer_shader(invocations: u32, shared: u32, body: &str) -> String {
+    let resource = |number: u32, access: &str| {
+        format!(
+            "resource r{number} \"\" storage_buffer set 0 binding {number} count 1 size 0 dim buffer access {access}\n"
+        )
+    };
+    format!(
+        "shader compute \"main\"\nworkgroup_size {invocations} 1 1\nsizes shared {shared} scratch 0 push 0\n{}{}\
+         fn f0 \"main\" () -> () {{\n{body}  return\n}}\n",
+        resource(0, "readonly|restrict"),
+        resource(1, "restrict")
+    )
+}

@@ -486,7 +486,7 @@ pub fn whole(case: &Case) -> Result<Ssa, String> {
     let (mut parts, mut stores) = (Vec::new(), 0);
     for definition in made {
         let Some(temp) = definition.temp.filter(|temp| !read.contains(temp)) else { continue };
-        // There is no store of three bytes.
+        // No instruction stores three bytes.
         if definition.class.bytes() == 3 {
             continue;
         }

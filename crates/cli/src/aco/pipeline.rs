@@ -1,6 +1,6 @@
 //! Pipelines of `unwedge aco compile`: all graphics shaders of the files, linked and compiled.
 
-use super::{CompileFailure, form, note};
+use super::{CompileFailure, form, note, print_asked};
 use crate::args::{AcoCompile, AcoEmit, AcoPrint, Global};
 use crate::failure::{Failure, Outcome, complain};
 use crate::isa::deliver;
@@ -41,15 +41,8 @@ pub(super) fn compiled(
     global: &Global,
 ) -> Result<Outcome, CompileFailure> {
     let print = |request: &PhaseRequest| print_pipeline_phases(shaders.clone(), options, request);
-    let wanted = PhaseRequest { after: args.print_after.clone(), changed: args.print_changed };
-    if wanted.is_any() {
-        write_result(None, &print(&wanted)?, global)?;
+    if print_asked(args, print, global)? {
         return Ok(Outcome::Complete);
-    }
-    for (phase, asked) in [("select", AcoPrint::Preoptir), ("opt", AcoPrint::Shaders)] {
-        if args.radv_debug.contains(&asked) {
-            note(&print(&PhaseRequest { after: vec![phase.to_owned()], changed: false })?);
-        }
     }
     let view = PipelineView::of(shaders.clone(), options)?;
     if args.radv_debug.contains(&AcoPrint::Shaders) {

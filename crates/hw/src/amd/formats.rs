@@ -165,7 +165,7 @@ pub fn buffer(code: u32, generation: Gfx) -> Option<(&'static str, &'static str)
     }
 }
 
-/// The code of a buffer's format of so many components of one width; `None` if there is no such format.
+/// The code of the buffer format that has this number of components of one width. `None` if there is none.
 pub fn of_components(count: u8, bits: u8, number: &str, generation: Gfx) -> Option<u32> {
     let codes = if unified_buffer(generation).is_some() { 256 } else { 128 };
     (0..codes).find(|code| {

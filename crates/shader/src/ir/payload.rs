@@ -380,6 +380,13 @@ pub struct SlotAccess {
     pub index: u8,
 }
 
+impl SlotAccess {
+    /// An access to one slot, from its first component on.
+    pub const fn of(dir: SlotDir, slot: u16) -> SlotAccess {
+        SlotAccess { dir, vertex: false, patch: false, component: 0, slot, count: 1, index: 0 }
+    }
+}
+
 /// Registers of an AMD GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AmdRegisters {

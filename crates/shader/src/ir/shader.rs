@@ -478,6 +478,15 @@ pub struct Shader {
 }
 
 impl Shader {
+    /// A shader of a stage whose entry point has no instructions.
+    pub fn with_entry(stage: Stage, name: &str) -> Shader {
+        let mut shader = Shader::default();
+        shader.info.stage = stage;
+        shader.info.name = name.to_owned();
+        shader.add_function();
+        shader
+    }
+
     /// Makes it empty, as a new one, but keeps its memory.
     pub fn clear(&mut self) {
         self.info = ShaderInfo::default();

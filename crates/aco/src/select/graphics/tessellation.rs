@@ -8,7 +8,6 @@ use super::{Selected, Selector};
 use crate::abi::Argument;
 use crate::graphics::MemorySlots;
 use crate::ir::{NewInst, Operand, Payload, Pseudo, RegClass};
-use crate::lower::geometry::OUTPUT;
 use unwedge_isa::amdgcn::Opcode;
 use unwedge_isa::amdgcn::model::Gfx;
 use unwedge_shader::ir::{
@@ -211,7 +210,11 @@ impl Selector<'_> {
             let needed = order.iter().any(|at| (levels.len()..levels.len() + count).contains(at));
             let slot = builtin.slots().start;
             let words = match slots.offset(slot, true) {
-                Some(at) if needed && self.stores(&SlotAccess { patch: true, slot, ..OUTPUT }) => {
+                Some(at)
+                    if needed
+                        && self
+                            .stores(&SlotAccess { patch: true, ..SlotAccess::of(SlotDir::Output, slot) }) =>
+                {
                     let place = self.scaled(patch, slots.patch_bytes(vertices));
                     let varying = self.sum(begin, place);
                     let constant = vertices * slots.vertex_bytes() + at;
