@@ -55,26 +55,51 @@ fn run(shader: &Shader, options: &Options, seed: u64) -> Option<Result<[usize; 2
         let judged = judge(&expected, &compiled, options, seed);
         (compiled.args, judged)
     };
-    let words = &args.interface.captures.words;
-    Some(judged.map(|()| [0, 1].map(|stream| words.iter().filter(|word| word.stream == stream).count())))
+    Some(judged.map(|()| args.interface.captures))
+}
+
+/// Whether every dword of the outputs is captured where it has to be, and nothing else. Returns which of two streams have something.
+fn placed(captures: &Captures, wanted: &[CapturedOutput]) -> Result<[bool; 2], Problem> {
+    let mut own: Vec<(u8, u32)> = captures.words.iter().map(|word| (word.buffer, word.offset)).collect();
+    let mut all: Vec<(u8, u32)> = wanted
+        .iter()
+        .flat_map(|output| (0..output.dwords).map(|dword| (output.buffer, output.offset + dword * 4)))
+        .collect();
+    own.sort_unstable();
+    all.sort_unstable();
+    if own != all {
+        return Err(("capture", format!("dwords {own:?}, not {all:?}")));
+    }
+    for output in wanted {
+        let first = captures.words.iter().find(|word| (word.buffer, word.offset) == (output.buffer, output.offset));
+        let Some(first) = first else { continue };
+        let slot = output.location.map_or(first.slot, |location| FIRST_LOCATION_SLOT + location as u16);
+        let stride = captures.strides[usize::from(output.buffer)];
+        if (first.slot, first.stream, stride) != (slot, output.stream, output.stride) {
+            return Err(("capture", format!("{first:?} with the stride {stride}, not {output:?}")));
+        }
+    }
+    Ok([0, 1].map(|stream| captures.words.iter().any(|word| word.stream == stream)))
 }
 
 #[test]
 fn captured_outputs_are_in_their_buffers() {
-    let seeds = std::env::var("UNWEDGE_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(400u64);
+    let seeds = rig::seed_count(400);
     let targets = targets();
     let jobs: Vec<u64> = (0..seeds).collect();
     let results = in_parallel(&jobs, |seed| {
         let mut shader = random_stage(&mut Rng::new(*seed));
         let stage = shader.info.stage;
-        if matches!(stage, Stage::Fragment | Stage::TessControl)
-            || capture_outputs(&mut shader, &mut Rng::new(*seed)) == 0
-        {
+        if matches!(stage, Stage::Fragment | Stage::TessControl) {
+            return None;
+        }
+        let wanted = capture_outputs(&mut shader, &mut Rng::new(*seed));
+        if wanted.is_empty() {
             return None;
         }
         let options = &targets[*seed as usize % targets.len()];
         let lanes = if options.gpu.wave64() { 64 } else { 32 };
-        let result = run(&shader, options, *seed)?;
+        let result = run(&shader, options, *seed)?.and_then(|captures| placed(&captures, &wanted));
         Some((
             stage,
             result.map_err(|(step, what)| {
@@ -87,8 +112,8 @@ fn captured_outputs_are_in_their_buffers() {
         match result {
             Ok(words) => {
                 let at = usize::from(stage == Stage::TessEval) + 2 * usize::from(stage == Stage::Geometry);
-                counts[at] += usize::from(words[0] > 0);
-                counts[3] += usize::from(words[1] > 0);
+                counts[at] += usize::from(words[0]);
+                counts[3] += usize::from(words[1]);
             }
             Err(what) => wrong.push(what),
         }

@@ -394,7 +394,7 @@ fn optimized_programs_do_the_same_and_are_not_longer_than_in_many_cases() {
     }
     println!("optimize: {good} good, {longer} longer, {wrong} wrong");
     assert_eq!(wrong, 0);
-    assert!(good * 5 >= (good + longer) * 4, "{good} of {}", good + longer);
+    assert!(good > 0 && good * 5 >= (good + longer) * 4, "{good} of {}", good + longer);
 }
 
 /// A part of a case as machine code. A branch on `scc` at its end goes around a block that changes a register, so that it is seen.
@@ -479,7 +479,7 @@ fn programs_after_allocation_do_the_same_and_are_as_short_as_in_the_cases() {
         (own, theirs) = (own + a, theirs + b);
     }
     println!("optimize_postRA: {own} instructions, ACO {theirs}");
-    assert!(own <= theirs, "{own}, and ACO has {theirs}");
+    assert!(theirs > 0 && own <= theirs, "{own}, and ACO has {theirs}");
 }
 
 /// Instructions of the hardware that compute something, after allocation.
@@ -537,7 +537,12 @@ fn allocated_programs_do_the_same_and_are_not_longer_than_in_the_cases() {
                     println!("{}: {own} instructions, not {theirs}", case.id);
                 }
                 Ok(_) => good += 1,
-                Err(why) if FOREIGN.iter().any(|foreign| why.contains(foreign)) => {
+                // Not what a validator says of the program after a phase.
+                Err(why)
+                    if !why.starts_with("after ")
+                        && !why.starts_with("another result")
+                        && FOREIGN.iter().any(|foreign| why.contains(foreign)) =>
+                {
                     left += 1;
                     println!("{}: left out: {why}", case.id);
                 }
@@ -548,8 +553,8 @@ fn allocated_programs_do_the_same_and_are_not_longer_than_in_the_cases() {
             }
         }
         println!("{pass}: {good} good, {longer} longer, {left} left out, {wrong} wrong");
-        assert_eq!(wrong, 0);
-        assert!(good * 10 >= (good + longer) * 9, "{good} of {}", good + longer);
+        assert_eq!((longer, wrong), (0, 0));
+        assert!(good > 0 || cases.is_empty(), "a case is expressed");
     }
 }
 

@@ -80,6 +80,7 @@ fn a_compiler_that_was_used_before_makes_the_same_code() {
     }
     let every = if std::env::var_os("UNWEDGE_ALL").is_some() { 1 } else { 9 };
     let mut compiler = Compiler::new();
+    let (mut compiled, mut spilled) = (0, 0);
     for (name, module) in modules.iter().step_by(every) {
         let file = ShaderFile::named(name, module).expect("a module");
         for (gpu, vgprs) in [("tahiti", 256), ("navi31", 16), ("vega10", 256)] {
@@ -88,7 +89,10 @@ fn a_compiler_that_was_used_before_makes_the_same_code() {
             options.limits = options.limits.within(&gpu, None, Some(vgprs), None);
             let load = || file.load(&spirv::Options::default()).expect("a shader");
             let once = compile(&mut load(), &options);
+            compiled += usize::from(once.is_ok());
+            spilled += usize::from(once.as_ref().is_ok_and(|once| once.code.spills.vgprs > 0));
             assert_eq!(compiler.compile(&mut load(), &options), once, "{name}, {}", gpu.name());
         }
     }
+    assert!(modules.is_empty() || compiled > 0 && spilled > 0, "{compiled} compiled, {spilled} spill");
 }

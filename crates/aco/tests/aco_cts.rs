@@ -204,6 +204,7 @@ fn code_is_compared_with_that_of_aco_by_stage() {
     for (stage, chip, most) in MOST {
         let Some(ratios) = stages.get(&(stage, chip)) else { continue };
         assert!(ratios.shaders > 0, "a {stage} shader is measured on {chip}");
+        assert!(ratios.refused * 4 <= ratios.shaders, "{stage} on {chip}: {} refused", ratios.refused);
         for ((name, mean), most) in MEASURES.iter().zip(ratios.means()).zip(most) {
             let bound = if all { most } else { most * SAMPLE_SLACK };
             assert!(mean <= bound, "{stage} on {chip}: {name} are {mean:.3} of those of ACO");

@@ -32,8 +32,7 @@ fn targets() -> Vec<Options> {
 }
 
 fn seeds(count: u64) -> Vec<u64> {
-    let wanted = std::env::var("UNWEDGE_SEEDS").ok().and_then(|seeds| seeds.parse().ok());
-    (0..wanted.unwrap_or(count)).collect()
+    (0..rig::seed_count(count)).collect()
 }
 
 /// A vertex shader with the position in the first attribute, and other outputs that depend on the vertex, the instance and the second attribute.
@@ -171,7 +170,7 @@ fn only_what_cannot_be_seen_is_culled() {
         let (runs, sure) = sums(results);
         // Of numbers without end nothing is known, unless they are beyond a side.
         let least = if sort < 3 { 1 } else { 0 };
-        assert!(runs > 0 && sure[0] >= least && sure[1] > 0, "sort {sort} says something");
+        assert!(runs * 10 > seeds(60).len() * 9 && sure[0] >= least && sure[1] > 0, "sort {sort} says something");
     }
 }
 
@@ -180,8 +179,7 @@ fn random_shaders_cull() {
     let targets = targets();
     let results = in_parallel(&seeds(600), |seed| {
         let shader = random_stage(&mut Rng::new(*seed));
-        let own = matches!(shader.info.stage, Stage::Vertex | Stage::TessEval);
-        own.then(|| one(&shader, &targets[*seed as usize % targets.len()], None, *seed)).flatten()
+        (shader.info.stage == Stage::Vertex).then(|| one(&shader, &targets[*seed as usize % targets.len()], None, *seed)).flatten()
     });
     let (runs, sure) = sums(results);
     assert!(runs > 0 && sure[1] > 0, "shaders cull");

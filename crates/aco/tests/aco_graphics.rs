@@ -251,7 +251,7 @@ fn shaders_of_the_suite_do_what_the_interpreter_does() {
 
 #[test]
 fn random_shaders_do_what_the_interpreter_does() {
-    let seeds = std::env::var("UNWEDGE_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(60u64);
+    let seeds = rig::seed_count(60);
     let targets = targets();
     let only = std::env::var("UNWEDGE_SEED").ok().and_then(|seed| seed.parse().ok());
     let jobs: Vec<u64> = match only {

@@ -35,6 +35,7 @@ fn lines(shader: &mut Shader, gpu: Gpu) -> Vec<Line> {
         lines.push(Line { text, role: sized.inst.row().role, at, target });
         at = next;
     }
+    assert_eq!(at, words.len(), "all of the code is decoded");
     lines
 }
 
@@ -157,6 +158,7 @@ fn branches_are_not_taken_to_branch_again() {
     for (text, gpu) in [LOOP, ARMS].into_iter().flat_map(|text| ["gfx900", "gfx1030"].map(|gpu| (text, gpu)))
     {
         let lines = code(64, text, gpu);
+        assert!(lines.iter().any(|line| line.target.is_some()), "{gpu}: no branch");
         for (number, line) in lines.iter().enumerate() {
             let Some(target) = line.target else { continue };
             let next = |ahead: usize| lines.get(number + ahead);

@@ -58,7 +58,7 @@ fn options(seed: u64) -> Options {
 }
 
 fn seeds() -> Vec<u64> {
-    let count = std::env::var("UNWEDGE_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(120);
+    let count = rig::seed_count(120);
     (0..count).collect()
 }
 
@@ -103,6 +103,9 @@ fn with_epilog(shader: &Shader, options: &Options, seed: u64) -> Result<Verdict,
     let [whole, parts] =
         [whole, parts].map(|compiled| pixel_exports(&expected, &compiled, &options, seed).map_err(text));
     let (whole, parts) = (whole?, parts?);
+    if whole.is_none() {
+        return Ok(Verdict::NotCompared(UNDEFINED.to_owned()));
+    }
     if whole != parts {
         return Err(format!("{}: {parts:x?}, not {whole:x?}", options.gpu.name()));
     }
@@ -125,7 +128,7 @@ fn prologs_of_pixel_shaders_change_inputs() {
     let verdicts = in_parallel(&seeds(), |seed| {
         let shader = random(Stage::Fragment, *seed);
         let options = options(*seed);
-        let state = PixelProlog { per_sample: seed % 3 == 0, centroid_at_center: seed % 4 < 2 };
+        let state = PixelProlog { per_sample: seed % 5 < 2, centroid_at_center: seed % 4 < 2 };
         let text = |(step, what): (&str, String)| format!("{} {state:?} {step}: {what}", options.gpu.name());
         let verdict = || {
             let lanes = if options.gpu.wave64() { 64 } else { 32 };
@@ -231,7 +234,10 @@ fn signs_of_two_bits_are_refused_where_the_gpu_does_not_have_them() {
             let input = VertexInput { format, ..VertexInput::floats(location) };
             options.graphics.vertex_inputs.insert(location, input);
         }
-        assert_eq!(build(&shader, &options).is_ok(), compiled, "{name}");
+        match build(&shader, &options) {
+            Ok(_) => assert!(compiled, "{name}"),
+            Err((_, error)) => assert!(!compiled && error.contains("signs"), "{name}: {error}"),
+        }
     }
 }
 

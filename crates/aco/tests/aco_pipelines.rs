@@ -165,7 +165,7 @@ fn compare(
 
 #[test]
 fn linked_programs_do_what_the_interpreter_does() {
-    let seeds = std::env::var("UNWEDGE_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(4u64);
+    let seeds = rig::seed_count(4);
     let mut targets = Vec::new();
     for name in rig::GPUS {
         for wave64 in [true, false] {

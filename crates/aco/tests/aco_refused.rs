@@ -8,7 +8,6 @@ use unwedge_shader::ir::{AmdRegisters, Builder, Primitive, Shader, Stage};
 
 fn options(gpu: &str) -> Options {
     let mut options = Options::new(Gpu::new(gpu).expect("a GPU"));
-    options.graphics.shape = PipelineShape::default().with(Stage::Vertex).with(Stage::TessControl);
     options
 }
 

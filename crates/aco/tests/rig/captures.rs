@@ -28,8 +28,19 @@ fn dwords(shader: &Shader, ty: TypeId) -> Option<u32> {
     }
 }
 
-/// Captures outputs of a shader, those of a stream in a buffer of its own. Returns how many.
-pub fn capture_outputs(shader: &mut Shader, rng: &mut Rng) -> usize {
+/// An output that is captured: from an offset in a buffer on, so many dwords.
+#[derive(Debug, Clone, Copy)]
+pub struct CapturedOutput {
+    pub buffer: u8,
+    pub offset: u32,
+    pub stride: u32,
+    pub dwords: u32,
+    pub stream: u8,
+    pub location: Option<u32>,
+}
+
+/// Captures outputs of a shader, those of a stream in a buffer of its own.
+pub fn capture_outputs(shader: &mut Shader, rng: &mut Rng) -> Vec<CapturedOutput> {
     let sizes: Vec<_> = shader
         .vars
         .iter()
@@ -47,13 +58,16 @@ pub fn capture_outputs(shader: &mut Shader, rng: &mut Rng) -> usize {
         data.flags = data.flags.or(VarFlags::CAPTURED);
         *end += size;
     }
-    for (var, _) in &sizes {
-        if let Some((buffer, stride, _)) = &mut shader.vars[*var].capture {
-            *stride = (ends[usize::from(*buffer)] + 1) * 4;
-        }
-    }
     shader.info.modes = shader.info.modes.or(Modes::CAPTURES);
-    sizes.len()
+    let mut outputs = Vec::new();
+    for (var, dwords) in sizes {
+        let data = &mut shader.vars[var];
+        let Some((buffer, stride, offset)) = &mut data.capture else { continue };
+        *stride = (ends[usize::from(*buffer)] + 1) * 4;
+        let (buffer, stride, offset) = (*buffer, *stride, *offset);
+        outputs.push(CapturedOutput { buffer, offset, stride, dwords, stream: data.index, location: data.location });
+    }
+    outputs
 }
 
 /// A scalar register of a program that captures so many vertices of a stream, after so many.

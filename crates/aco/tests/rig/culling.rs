@@ -100,10 +100,7 @@ impl Draw {
         shader.info.float_modes[1].flush = Some(false);
         let inexact = shader.functions().iter().any(|func| func.walk().any(|inst| is_inexact(func.op(inst))));
         let mut case = Case::without_inputs(&shader, lanes, rng, Fill::Mixed);
-        match shader.info.stage {
-            Stage::TessEval => case.evaluations(rng, counts[0]),
-            _ => case.vertices(rng, counts[0]),
-        }
+        case.vertices(rng, counts[0]);
         if let Some(positions) = positions {
             let words = case.vertices.entry(0).or_default();
             for (word, value) in words.iter_mut().zip(positions.iter().flatten()) {

@@ -101,6 +101,11 @@ pub fn output(memory: &SimMemory, words: usize) -> Vec<u32> {
     bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
 }
 
+/// How many random inputs a test takes: `UNWEDGE_SEEDS`, else so many.
+pub fn seed_count(otherwise: u64) -> u64 {
+    std::env::var("UNWEDGE_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(otherwise)
+}
+
 /// The text of a compute shader with a buffer that it reads (`r0`) and one that it writes (`r1`).
 pub fn buffer_shader(invocations: u32, shared: u32, body: &str) -> String {
     let resource = |number: u32, access: &str| {
