@@ -99,7 +99,7 @@ impl Captures {
                 }
                 for number in 0..*len {
                     if slots.compact {
-                        word.slot = first.slot + (number / COMPONENTS) as u16;
+                        word.slot = first.slot.saturating_add((number / COMPONENTS) as u16);
                         word.component = (number % COMPONENTS) as u8;
                     } else {
                         word.slot = first.slot.saturating_add((number.saturating_mul(size)) as u16);

@@ -202,9 +202,20 @@ impl Compiler {
         let (copy, slots) = lower::geometry::copy_shader(&lowered, options);
         let float_mode = float_mode(&copy.info.float_modes)?;
         let args = Args::copy(&lowered, &copy, options, slots)?;
+        self.compile_lowered(&[&copy], args, float_mode, options)
+    }
+
+    /// Compiles lowered shaders that run in one program.
+    pub(crate) fn compile_lowered(
+        &mut self,
+        parts: &[&Shader],
+        args: Args,
+        float_mode: u8,
+        options: &Options,
+    ) -> Result<Compiled, CompileError> {
         let mut checks = PhaseChecks::new(options.passes);
         let mut watch = |phase: &'static str, program: &Program| checks.after(phase, program);
-        let masked = front_lowered(self.program(options), &[&copy], args, float_mode, options, &mut watch)?;
+        let masked = front_lowered(self.program(options), parts, args, float_mode, options, &mut watch)?;
         self.finish(masked, options, checks)
     }
 
@@ -216,7 +227,7 @@ impl Compiler {
         }
     }
 
-    pub(crate) fn finish(
+    fn finish(
         &mut self,
         masked: Masked,
         options: &Options,
@@ -396,7 +407,7 @@ fn lds_limit(gpu: &Gpu) -> u64 {
     if gpu.generation() == Gfx::Gfx6 { 1 << 15 } else { 1 << 16 }
 }
 
-/// Bytes of scratch memory of an invocation: the field for a wave in `COMPUTE_TMPRING_SIZE` is as wide as this, in units of these bytes.
+/// Bytes of scratch memory of an invocation, by the width and the unit of `WAVESIZE` in `COMPUTE_TMPRING_SIZE`.
 fn scratch_limit(gpu: &Gpu) -> u64 {
     let (bits, unit) = match gpu.generation() {
         generation if generation >= Gfx::Gfx12 => (18, 256),
@@ -414,8 +425,7 @@ fn within(what: &'static str, asked: u64, most: u64) -> Result<(), CompileError>
 /// Refuses sizes for which the hardware has no room.
 fn sizes_fit(info: &ShaderInfo, gpu: &Gpu) -> Result<(), CompileError> {
     if info.stage == Stage::Compute {
-        let invocations =
-            info.workgroup_size.iter().fold(1u64, |all, size| all.saturating_mul((*size).into()));
+        let invocations = u64::from(info.invocations());
         if invocations == 0 {
             return Err(CompileError::NoInvocations);
         }

@@ -3,6 +3,7 @@
 //! The first part computes positions. Triangles that cannot be seen are dropped, and with them vertices that only they have. The second part computes the rest for the
 //! vertices that are left, in other lanes than the first. So nothing that depends on lanes, or that has an effect, may be in either part.
 
+use crate::abi::Reads;
 use crate::graphics::MemorySlots;
 use crate::lower::keep_outputs;
 use unwedge_shader::ir::{Builtin, Inst, Op, Payload, Shader, SlotDir, Space, Stage, SystemValue, Traits};
@@ -78,30 +79,16 @@ pub(crate) fn may_cull(shader: &Shader) -> bool {
             effect || traits.has(Traits::CONVERGENT)
         }
     };
-    shader.info.stage == Stage::Vertex && stored(shader).contains(&POSITION) && !func.walk().any(unmoved)
+    shader.info.stage == Stage::Vertex
+        && Reads::of(shader).outputs.contains(&POSITION)
+        && !func.walk().any(unmoved)
 }
 
 const POSITION: u16 = Builtin::Position.slots().start;
 
-/// Slots that a shader stores.
-fn stored(shader: &Shader) -> Vec<u16> {
-    let func = shader.entry();
-    let mut slots = Vec::new();
-    for inst in func.walk().filter(|inst| func.op(*inst) == Op::StoreSlot) {
-        if let Payload::Slot(access) = func.payload(inst)
-            && access.dir == SlotDir::Output
-        {
-            slots.extend(access.slot..access.slot.saturating_add(access.count));
-        }
-    }
-    slots.sort_unstable();
-    slots.dedup();
-    slots
-}
-
 /// The part that computes positions, and the one that computes the rest.
 pub(crate) fn split(shader: &Shader) -> [Shader; 2] {
-    let (position, rest) = stored(shader).into_iter().partition(|slot| *slot == POSITION);
+    let (position, rest) = Reads::of(shader).outputs.into_iter().partition(|slot| *slot == POSITION);
     [position, rest].map(|vertex| {
         let mut part = shader.clone();
         keep_outputs(&mut part, &MemorySlots { vertex, patch: Vec::new() });

@@ -1,7 +1,7 @@
 //! Optimization after allocation: takes a machine program without waits, and leaves one that does the same with fewer instructions.
 //!
-//! A comparison with zero goes where the instruction that made the value has left the answer in `scc`. That instruction moves to the comparison where
-//! others between them write `scc` as well. A move of lanes (DPP) becomes part of the instruction that reads and overwrites its result. Never: looks
+//! A comparison with zero is removed if the instruction that computed the value left the answer in `scc`. If other instructions between them write
+//! `scc`, that instruction moves down to the comparison. A DPP move is folded into the instruction that reads and overwrites its result. Never: looks
 //! beyond a block; `scc` holds nothing between blocks.
 
 use crate::machine::{MachineBlock, MachineInst, MachineProgram};
@@ -19,7 +19,7 @@ pub fn simplify(program: &mut MachineProgram) {
     for block in &mut program.blocks {
         let mut at = 0;
         while at < block.insts.len() {
-            if answered(block, at, &gpu) || moved(block, at, &gpu) {
+            if remove_compare(block, at, &gpu) || fold_dpp_move(block, at, &gpu) {
                 // What follows is now in its place.
                 continue;
             }
@@ -87,7 +87,7 @@ fn compared_with_zero(inst: &Inst) -> Option<(Reg, u8, bool)> {
 }
 
 /// Whether the comparison at a place went away because `scc` has the answer.
-fn answered(block: &mut MachineBlock, at: usize, gpu: &Gpu) -> bool {
+fn remove_compare(block: &mut MachineBlock, at: usize, gpu: &Gpu) -> bool {
     let Some((reg, dwords, zero)) = compared_with_zero(&block.insts[at].inst) else { return false };
     let effects_at = |place: usize| effects::of(&block.insts[place].inst, gpu);
     let writes =
@@ -183,7 +183,7 @@ fn with_opcode(inst: &Inst, opcode: Opcode, form: Form, gpu: &Gpu) -> Option<Ins
 }
 
 /// Whether the instruction at a place took over the move of lanes before it, which went away.
-fn moved(block: &mut MachineBlock, at: usize, gpu: &Gpu) -> bool {
+fn fold_dpp_move(block: &mut MachineBlock, at: usize, gpu: &Gpu) -> bool {
     let reader = block.insts[at].inst;
     if !matches!(reader.row().format, Format::Vop1 | Format::Vop2)
         || !matches!(reader.variant().form, Form::E32 | Form::E64 | Form::Native)

@@ -42,7 +42,7 @@ pub(crate) fn insert(program: &mut Program, quads: bool) {
         start: Operand::undef(class),
         quads,
     };
-    helpers.begin(program, quads);
+    helpers.begin(program);
     let blocks: Vec<Block> = program.blocks.keys().collect();
     let mut demoted = Vec::new();
     for &block in &blocks {
@@ -100,13 +100,13 @@ impl Helpers {
     }
 
     /// Saves the lanes that the program starts with, and enables those of their quads.
-    fn begin(&mut self, program: &mut Program, quads: bool) {
+    fn begin(&mut self, program: &mut Program) {
         let first = Block::new(0);
         let temp = program.make_temp(self.class);
         self.start = Operand::temp(temp, self.class);
         let definitions = [Definition::temp(temp, self.class)];
         program.insert(first, 1, &NewInst::pseudo(Pseudo::ParallelCopy, &definitions, &[self.exec()]));
-        if quads {
+        if self.quads {
             let opcode = self.sized(Opcode::s_wqm_b32, Opcode::s_wqm_b64);
             program.insert(first, 2, &NewInst::hw(opcode, &[self.to_exec(), SCC], &[self.exec()]));
         }

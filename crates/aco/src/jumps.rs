@@ -59,6 +59,10 @@ fn thread(program: &mut MachineProgram, block: usize) {
     }
     let Some(old) = target(&inst) else { return };
     let middle = following(program, old);
+    // `drop_last` removes a branch to what follows.
+    if old > block && middle == following(program, block + 1) {
+        return;
+    }
     let Some(goal) = only_branch(program, middle).filter(|goal| *goal != old && middle != block) else {
         return;
     };
@@ -72,8 +76,8 @@ fn thread(program: &mut MachineProgram, block: usize) {
     if !program.blocks[goal].preds.contains(&block) {
         program.blocks[goal].preds.push(block);
     }
-    let falls = is_conditional(&inst) && old == block + 1;
-    if !falls {
+    // A conditional branch before this one may go there, too.
+    if !program.blocks[block].insts.iter().any(|own| target(&own.inst) == Some(old)) {
         unlink(program, block, old);
     }
 }

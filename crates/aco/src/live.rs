@@ -211,7 +211,7 @@ fn widen(most: &mut RegCounts, counts: RegCounts) {
     most.vgprs = most.vgprs.max(counts.vgprs);
 }
 
-/// A read that a temporary must be alive for where the block starts or, by a phi of the next one, where it ends.
+/// A read. The temporary is alive at the start of the block, or at its end if a phi of a successor reads it.
 #[derive(Debug, Clone, Copy)]
 struct OpenRead {
     number: u32,
@@ -288,7 +288,7 @@ struct LiveWalk<'a> {
     defined: &'a [(u32, Block)],
     /// By block: the last temporary that was found alive at its start, and at its end.
     seen: [Vec<u32>; 2],
-    /// Where which are alive: at starts, and at ends.
+    /// Pairs of a block and a temporary that is alive at its start, and at its end.
     found: [Vec<(Block, u32)>; 2],
     open: Vec<Block>,
 }

@@ -4,9 +4,7 @@
 //! ([`ColourOutput::register`]). A driver concatenates the words of parts, and gives a wave the registers of the part that needs most.
 
 use crate::abi::{Args, Argument, ColourOutput, Interface, PixelProlog};
-use crate::compile::{CompileError, Compiled, Compiler, Options, front_lowered};
-use crate::ir::Program;
-use crate::valid::PhaseChecks;
+use crate::compile::{CompileError, Compiled, Compiler, Options};
 use unwedge_shader::ir::{
     AmdRegisters, Builder, FIRST_LOCATION_SLOT, Op, Payload, Shader, SlotAccess, SlotDir, Stage, Type,
 };
@@ -73,10 +71,7 @@ fn load_attributes(interface: &Interface) -> Shader {
 }
 
 fn part(shader: &Shader, args: Args, float_mode: u8, options: &Options) -> Result<Compiled, CompileError> {
-    let mut checks = PhaseChecks::new(options.passes);
-    let mut watch = |phase: &'static str, program: &Program| checks.after(phase, program);
-    let masked = front_lowered(Program::new(options.gpu), &[shader], args, float_mode, options, &mut watch)?;
-    Compiler::new().finish(masked, options, checks)
+    Compiler::new().compile_lowered(&[shader], args, float_mode, options)
 }
 
 /// Compiles the epilog of a pixel shader that was compiled with [`epilog`](crate::graphics::GraphicsOptions::epilog): it converts colours to the formats of the options, and exports them.
@@ -91,6 +86,7 @@ pub fn compile_pixel_epilog(
     options: &Options,
 ) -> Result<Compiled, CompileError> {
     let mut options = options.clone();
+    // The code of the shader comes before it, as that of a prolog would.
     (options.graphics.prolog, options.graphics.epilog) = (true, false);
     let shader = export_colours(colours);
     part(&shader, Args::epilog(colours), float_mode, &options)

@@ -12,7 +12,6 @@ use crate::ir::Program;
 use crate::lower;
 use crate::lower::geometry::VERTEX_FLAGS;
 use crate::stages::{HardwareStage, OutputMemory, PipelineShape, SoftwareStage, StageRow, rows};
-use crate::valid::PhaseChecks;
 use std::collections::BTreeSet;
 use unwedge_shader::ir::{Builtin, FIRST_LOCATION_SLOT, Shader, Stage, SystemValue};
 
@@ -86,9 +85,10 @@ impl LinkedProgram {
     ///
     /// What is not compiled.
     pub fn compile(&self) -> Result<Compiled, PipelineError> {
-        let mut checks = PhaseChecks::new(self.options.passes);
-        let masked = self.front(&mut |phase, program| checks.after(phase, program))?;
-        Compiler::new().finish(masked, &self.options, checks).map_err(|error| self.error(error))
+        let parts: Vec<&Shader> = self.shaders.iter().collect();
+        Compiler::new()
+            .compile_lowered(&parts, self.args.clone(), self.float_mode, &self.options)
+            .map_err(|error| self.error(error))
     }
 
     /// Why it is not compiled.
@@ -98,10 +98,7 @@ impl LinkedProgram {
 
     /// The stages of the API that it has code of.
     pub fn stages(&self) -> impl Iterator<Item = Stage> {
-        self.software.iter().map(|software| match software {
-            SoftwareStage::Stage(stage) => *stage,
-            SoftwareStage::Copy => Stage::Geometry,
-        })
+        self.software.iter().map(|software| software.stage())
     }
 }
 
@@ -251,14 +248,7 @@ impl Linker {
 
     fn program(&self, row: &StageRow) -> Result<LinkedProgram, PipelineError> {
         let mut options = self.options.clone();
-        let stages: Vec<Stage> = row
-            .software
-            .iter()
-            .map(|software| match software {
-                SoftwareStage::Stage(stage) => *stage,
-                SoftwareStage::Copy => Stage::Geometry,
-            })
-            .collect();
+        let stages: Vec<Stage> = row.software.iter().map(|software| software.stage()).collect();
         let stage = stages.first().copied().unwrap_or(Stage::Vertex);
         let failed = |error| at_stage(stage, error);
         let places: Vec<usize> = stages.iter().filter_map(|stage| self.find(*stage)).collect();

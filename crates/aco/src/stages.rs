@@ -133,6 +133,14 @@ pub enum SoftwareStage {
 }
 
 impl SoftwareStage {
+    /// The stage of the API that it has code of.
+    pub const fn stage(self) -> Stage {
+        match self {
+            SoftwareStage::Stage(stage) => stage,
+            SoftwareStage::Copy => Stage::Geometry,
+        }
+    }
+
     /// The name in the table.
     pub const fn name(self) -> &'static str {
         match self {

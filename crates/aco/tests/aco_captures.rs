@@ -5,14 +5,15 @@
 
 mod rig;
 
-use rig::captures::capture_outputs;
+use rig::captures::{CapturedOutput, capture_outputs};
 use rig::group::judge::judge_group;
 use rig::group::{build_group, expect_group, pass_through};
 use rig::pipeline::{build, expect, judge};
 use rig::recorded::{Problem, in_parallel};
+use unwedge_aco::captures::Captures;
 use unwedge_aco::{Options, compile};
 use unwedge_isa::amdgcn::{Gfx, Gpu};
-use unwedge_shader::ir::{Shader, Stage};
+use unwedge_shader::ir::{FIRST_LOCATION_SLOT, Shader, Stage};
 use unwedge_testkit::mutate::Rng;
 use unwedge_testkit::shaders::random_stage;
 
@@ -33,7 +34,7 @@ fn targets() -> Vec<Options> {
 }
 
 /// How many dwords of a vertex are captured of each stream. `None`: the shader is not compiled, or undefined.
-fn run(shader: &Shader, options: &Options, seed: u64) -> Option<Result<[usize; 2], Problem>> {
+fn run(shader: &Shader, options: &Options, seed: u64) -> Option<Result<Captures, Problem>> {
     let lanes = if options.gpu.wave64() { 64 } else { 32 };
     let (args, judged) = if shader.info.stage == Stage::Geometry {
         let before = pass_through(shader);
@@ -71,7 +72,8 @@ fn placed(captures: &Captures, wanted: &[CapturedOutput]) -> Result<[bool; 2], P
         return Err(("capture", format!("dwords {own:?}, not {all:?}")));
     }
     for output in wanted {
-        let first = captures.words.iter().find(|word| (word.buffer, word.offset) == (output.buffer, output.offset));
+        let first =
+            captures.words.iter().find(|word| (word.buffer, word.offset) == (output.buffer, output.offset));
         let Some(first) = first else { continue };
         let slot = output.location.map_or(first.slot, |location| FIRST_LOCATION_SLOT + location as u16);
         let stride = captures.strides[usize::from(output.buffer)];

@@ -7,8 +7,7 @@ use unwedge_shader::front::nir;
 use unwedge_shader::ir::{AmdRegisters, Builder, Primitive, Shader, Stage};
 
 fn options(gpu: &str) -> Options {
-    let mut options = Options::new(Gpu::new(gpu).expect("a GPU"));
-    options
+    Options::new(Gpu::new(gpu).expect("a GPU"))
 }
 
 /// A shader that only returns.

@@ -89,6 +89,9 @@ fn compile(args: &AcoCompile, global: &Global) -> Result<Outcome, Failure> {
     let (name, shader) = load(&args.input, global)?;
     let mut options = options;
     let stage = shader.info.stage;
+    if args.parts && !matches!(stage, Stage::Vertex | Stage::Fragment) {
+        return Err(Failure::Usage("--parts is for vertex and fragment shaders".to_owned()));
+    }
     options.graphics.prolog = args.parts && stage == Stage::Vertex;
     options.graphics.epilog = args.parts && stage == Stage::Fragment;
     outcome(&name, compiled(args, &name, &shader, &options, global))

@@ -385,7 +385,8 @@ impl Checker<'_> {
             (Payload::Typed(typed), Some(ty)) => {
                 let format = matches!(typed.bits, 8 | 16 | 32) && ty.lanes <= typed.lanes && typed.lanes <= 4;
                 expect(ty.base == Base::B32 && format, "a format that is not one of vertices")?;
-                expect(typed.align < 32 && is_descriptor(args[0]), "the operand is not a descriptor")?;
+                expect(typed.align < 32, "the alignment is too large")?;
+                expect(is_descriptor(args[0]), "the operand is not a descriptor")?;
             }
             (Payload::Bary(at, _), _) => {
                 let wanted: &[Type] = match at.name() {

@@ -88,7 +88,7 @@ impl Args {
         }
         args.interface = Interface { culls, captures, ..Interface::between(parts, options, hardware) };
         if let Some(shader) = last.filter(|_| matches!(hardware, HardwareStage::Gs | HardwareStage::EsGs)) {
-            args.interface.streams = captured_streams(shader)?;
+            args.interface.streams = captured_streams(shader, &Captures::of(shader)?);
         }
         Ok(args)
     }
@@ -110,7 +110,7 @@ impl Args {
         args.vector(Argument::VertexId, 0, 1);
         args.interface = Interface::between(&[shader], options, HardwareStage::Vs);
         args.interface.inputs = slots;
-        args.interface.streams = captured_streams(geometry)?;
+        args.interface.streams = captured_streams(geometry, &captures);
         args.interface.captures = captures;
         Ok(args)
     }
@@ -306,14 +306,13 @@ pub(crate) fn vertex_reads(shader: &Shader, options: &GraphicsOptions) -> Vec<Ar
 }
 
 /// The slots of the streams after the first that a lowered geometry shader stores because they are captured.
-fn captured_streams(shader: &Shader) -> Result<[MemorySlots; OTHER_STREAMS], CompileError> {
-    let captures = Captures::of(shader)?;
-    Ok(std::array::from_fn(|at| {
+fn captured_streams(shader: &Shader, captures: &Captures) -> [MemorySlots; OTHER_STREAMS] {
+    std::array::from_fn(|at| {
         let stream = at as u8 + 1;
         let stored = stored_components(shader.entry(), stream);
         let vertex = if captures.has_stream(stream) { stored.into_keys().collect() } else { Vec::new() };
         MemorySlots { vertex, patch: Vec::new() }
-    }))
+    })
 }
 
 /// The outputs of a tessellation control shader that are in LDS: those that it loads and the levels. Slots that one store chooses from are there together.

@@ -230,7 +230,7 @@ impl ColourOutput {
     }
 }
 
-/// The stage of the hardware that a shader is the second one of.
+/// The merged hardware stage whose second shader this is.
 fn merged_hardware(shader: &Shader, options: &Options) -> Option<HardwareStage> {
     let generation = options.gpu.generation();
     let shape = options.graphics.shape.with(shader.info.stage);

@@ -134,7 +134,9 @@ impl Combiner<'_> {
         let inst = self.definition(temp)?;
         let first = self.program.definitions(inst).first()?.temp == Some(temp);
         let data = &self.program[inst];
-        let plain = matches!(data.op, Op::Hw(_)) && data.mods == Mods::default();
+        // The first byte or lane is the default of some modifiers of SDWA and DPP.
+        let moves = matches!(data.form, Form::Sdwa | Form::Dpp);
+        let plain = matches!(data.op, Op::Hw(_)) && data.mods == Mods::default() && !moves;
         (first && plain).then_some(inst)
     }
 

@@ -36,7 +36,11 @@ impl Combiner<'_> {
         use Opcode as O;
         let most = match self.program.op(inst) {
             Op::Pseudo(Pseudo::ParallelCopy) if operands.len() == 1 => of(0),
-            Op::Hw(O::v_lshlrev_b32) if self.program[inst].form == Form::Sdwa && first => {
+            Op::Hw(O::v_lshlrev_b32)
+                if self.program[inst].form == Form::Sdwa
+                    && self.program[inst].mods.get(Mod::DstSel) == super::parts::WORD
+                    && first =>
+            {
                 amount(0).map_or(any, |shift| self.most_of_part(inst, 1) << shift)
             }
             // Modifiers change what is read and written.
@@ -68,7 +72,7 @@ impl Combiner<'_> {
         most.min(any)
     }
 
-    /// A number that the part of a word which an operand of SDWA is does not exceed.
+    /// An upper bound of the part of a register that an operand of SDWA selects.
     fn most_of_part(&self, inst: Inst, at: usize) -> u64 {
         let mods = self.program[inst].mods;
         let part = mods.get(if at == 0 { Mod::Src0Sel } else { Mod::Src1Sel });

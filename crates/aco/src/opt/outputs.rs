@@ -207,6 +207,10 @@ impl Combiner<'_> {
         }
         mods.set(Mod::DstSel, code);
         mods.set(Mod::DstUnused, 0);
+        // Without a modifier it would be taken for the plain instruction.
+        if mods == Mods::default() {
+            return false;
+        }
         self.become_maker(inst, inner, Form::Sdwa, mods);
         true
     }

@@ -190,10 +190,7 @@ impl Combiner<'_> {
         let Op::Hw(opcode) = self.program.op(inst) else { return false };
         let data = &self.program[inst];
         // SDWA has signs, too.
-        let mut rest = data.mods;
-        rest.set(Mod::Neg, 0);
-        rest.set(Mod::Abs, 0);
-        if rest != Mods::default() || !matches!(data.form, Form::Native | Form::E64) {
+        if !super::signs::only_signs(&data.mods) || !matches!(data.form, Form::Native | Form::E64) {
             return false;
         }
         let plain = data.mods == Mods::default() && data.form == Form::Native;
@@ -270,8 +267,7 @@ impl Combiner<'_> {
         if !fits || scalars.len() > limit || codes == [WORD; 2] {
             return false;
         }
-        self.set_operands(inst, &new);
-        let mods = &mut self.program[inst].mods;
+        let mut mods = signs;
         let values =
             [(Mod::DstSel, WORD), (Mod::Src0Sel, codes[0]), (Mod::Src1Sel, codes[1]), (Mod::Sext, extended)];
         for (id, value) in values {
@@ -279,7 +275,12 @@ impl Combiner<'_> {
                 mods.set(id, value);
             }
         }
-        self.program[inst].form = Form::Sdwa;
+        // Without a modifier it would be taken for the plain instruction.
+        if mods == Mods::default() {
+            return false;
+        }
+        self.set_operands(inst, &new);
+        (self.program[inst].mods, self.program[inst].form) = (mods, Form::Sdwa);
         true
     }
 }

@@ -65,11 +65,15 @@ impl Combiner<'_> {
             if slot.source == OperandSlot::NO_SOURCE || !matches!(ty, Type::F32 | Type::F16) {
                 continue;
             }
-            // What an upper half is, is not the sign of the register.
+            // Bit 31 is not the sign of the half that `op_sel` chooses.
             if self.program[inst].mods.get(Mod::OpSel) >> slot.source & 1 != 0 {
                 continue;
             }
             let Some(signed) = self.signed(operand, ty, inst) else { continue };
+            // A lane out of bounds reads zero, whose sign the modifier changes.
+            if moves && at == 0 && signed.negated && !self.program[inst].freedom.zeros {
+                continue;
+            }
             let mut operands = self.program.operands(inst).to_vec();
             operands[at] = signed.value;
             let fits = if moves { signed.value.class.is_vgpr() } else { self.fits(opcode, &operands, true) };

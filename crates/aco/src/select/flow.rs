@@ -87,7 +87,7 @@ impl<'a> Selector<'a> {
                 self.region(self.func.body())?;
             }
             _ => {
-                let streams = (1..).zip(self.interface.streams.clone());
+                let streams = (1..).zip(&self.interface.streams);
                 let streams = streams.filter(|(_, slots)| !slots.vertex.is_empty());
                 let streams: Vec<u8> = streams.map(|(stream, _)| stream).collect();
                 if streams.is_empty() || self.interface.hardware != Some(HardwareStage::Vs) {

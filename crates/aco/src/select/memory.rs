@@ -88,7 +88,7 @@ impl Selector<'_> {
         Operand::temp(temp, class)
     }
 
-    /// A scalar load of memory that this shader does not change, of what other waves see.
+    /// A scalar load of memory that other waves may write, but not this shader.
     fn smem_coherent(
         &mut self,
         opcode: Opcode,

@@ -88,8 +88,8 @@ impl Selector<'_> {
         let wave = if self.program.gpu.wave64() { 64 } else { 32 };
         let whole = self.shader.info.stage == shader_ir::Stage::Compute
             && self.shader.info.invocations().is_multiple_of(wave);
-        // Merged stages enable all lanes when they start.
-        let merged = self.interface.hardware.is_some_and(HardwareStage::is_merged);
+        // Merged stages enable all lanes when they start, and prologs of them those of vertices.
+        let merged = !self.interface.prolog && self.interface.hardware.is_some_and(HardwareStage::is_merged);
         (whole || merged) && !self.shape.root_divergent
     }
 

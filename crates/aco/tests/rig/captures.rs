@@ -65,7 +65,14 @@ pub fn capture_outputs(shader: &mut Shader, rng: &mut Rng) -> Vec<CapturedOutput
         let Some((buffer, stride, offset)) = &mut data.capture else { continue };
         *stride = (ends[usize::from(*buffer)] + 1) * 4;
         let (buffer, stride, offset) = (*buffer, *stride, *offset);
-        outputs.push(CapturedOutput { buffer, offset, stride, dwords, stream: data.index, location: data.location });
+        outputs.push(CapturedOutput {
+            buffer,
+            offset,
+            stride,
+            dwords,
+            stream: data.index,
+            location: data.location,
+        });
     }
     outputs
 }

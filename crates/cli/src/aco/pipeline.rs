@@ -8,7 +8,7 @@ use crate::output::Output;
 use crate::shader::{load_stages, write_result};
 use std::path::{Path, PathBuf};
 use unwedge::shader::ir::Shader;
-use unwedge_view::aco::{CodeForm, Options, PhaseRequest, PipelineView, print_pipeline_phases};
+use unwedge_view::aco::{Options, PhaseRequest, PipelineView, print_pipeline_phases};
 
 /// All graphics shaders of the files.
 pub(super) fn load(args: &AcoCompile, global: &Global) -> Result<Vec<Shader>, Failure> {
@@ -44,7 +44,7 @@ pub(super) fn compiled(
     if print_asked(args, print, global)? {
         return Ok(Outcome::Complete);
     }
-    let view = PipelineView::of(shaders.clone(), options)?;
+    let view = PipelineView::of(shaders, options)?;
     if args.radv_debug.contains(&AcoPrint::Shaders) {
         note(&view.assembly()?);
     }
@@ -75,7 +75,7 @@ fn write_code(args: &AcoCompile, view: &PipelineView, global: &Global) -> Result
         write_result(args.output.as_deref(), &view.assembly()?, global)?;
         return Ok(());
     }
-    let form: CodeForm = form(args.emit);
+    let form = form(args.emit);
     let codes = view.programs().iter().map(|program| Ok((program, program.bytes(form)?)));
     let codes: Vec<_> = codes.collect::<Result<_, CompileFailure>>()?;
     let Some(file) = &args.output else {

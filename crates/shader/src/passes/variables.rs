@@ -48,9 +48,12 @@ pub(super) fn run(shader: &mut Shader) -> bool {
         }
     }
     let mut changed = false;
-    let with_leaves: Vec<bool> = (0..shader.functions().len())
-        .map(|number| shader.vars.keys().any(|var| users[var] == Users::One(number)))
-        .collect();
+    let mut with_leaves = vec![false; shader.functions().len()];
+    for var in shader.vars.keys() {
+        if let Users::One(number) = users[var] {
+            with_leaves[number] = true;
+        }
+    }
     for number in with_leaves.iter().enumerate().filter(|(_, any)| **any).map(|(number, _)| number) {
         let leaves = Leaves::of(shader, &sizes, &users, number);
         if leaves.list.is_empty() {

@@ -9,7 +9,7 @@ use super::issue;
 use super::lanes::{SCRATCH_BUFFER, bits, splat};
 use super::machine::Machine;
 use super::operand::{From, from, number};
-use super::pending::{Locks, PLAIN, SAMPLES, UNORDERED};
+use super::pending::{LOCAL, Locks, PLAIN, SAMPLES, UNORDERED};
 use super::texel::Texel;
 use super::typed::Typed;
 use super::wave::Wave;
@@ -394,7 +394,7 @@ pub(super) fn access_memory(
     }
     if flat {
         let shared = if generation >= Gfx::Gfx12 { WaitCounter::Ds } else { WaitCounter::Lgkm };
-        let kind = if generation < Gfx::Gfx10 { UNORDERED } else { 3 };
+        let kind = if generation < Gfx::Gfx10 { UNORDERED } else { LOCAL };
         counters.push((shared, kind));
     }
     if locks.is_some() {

@@ -12,6 +12,12 @@ pub(super) const UNORDERED: u8 = 0;
 pub(super) const PLAIN: u8 = 1;
 /// The kind that samples are in order among, from gfx10 on.
 pub(super) const SAMPLES: u8 = 2;
+/// The kind that accesses of LDS are in order among.
+pub(super) const LOCAL: u8 = 3;
+/// The kind that accesses of GDS are in order among.
+pub(super) const GDS: u8 = 4;
+/// The kind that what is counted as an export is in order among.
+pub(super) const EXPORTS: u8 = 5;
 /// The kind that rays are in order among.
 pub(super) const RAYS: u8 = 7;
 /// How many kinds there are.

@@ -42,7 +42,7 @@ pub struct CodeStatistics {
 }
 
 impl CodeStatistics {
-    /// Those of a shader with so many invocations in a workgroup; not known: its waves are full.
+    /// Those of a shader with so many invocations in a workgroup; with `None`, waves count as full.
     pub(super) fn of(compiled: &Compiled, gpu: &Gpu, invocations: Option<u32>) -> CodeStatistics {
         let code = &compiled.code;
         let cost = cost::estimate(code, gpu, invocations);

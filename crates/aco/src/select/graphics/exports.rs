@@ -6,7 +6,7 @@
 use super::{Selected, Selector, SlotValues};
 use crate::abi::{Argument, ColourOutput};
 use crate::compile::CompileError;
-use crate::graphics::TargetFormat;
+use crate::graphics::{TARGETS, TargetFormat};
 use crate::ir::{Memory, NewInst, Operand, Payload, PhysReg, RegClass};
 use crate::stages::HardwareStage;
 use unwedge_isa::amdgcn::model::{Gfx, Mod};
@@ -260,6 +260,9 @@ impl Selector<'_> {
     fn export_pixels(&mut self) -> Selected<()> {
         let mut exports: Vec<Export> = self.depth().into_iter().collect();
         if self.options.graphics.epilog {
+            if self.interface.colours.len() > TARGETS {
+                return Err(CompileError::Interface("a colour output past the eighth"));
+            }
             self.export(&exports, exports.len(), false);
             self.leave_colours();
             return Ok(());

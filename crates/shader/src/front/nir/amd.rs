@@ -213,7 +213,7 @@ impl<'t> Translator<'_, 't> {
             return unsupported(format!("an output of the type {ty}"));
         }
         for (lane, name) in (0..ty.lanes).zip("xyzw".chars()) {
-            let var = self.passed_on.component(location, first + lane);
+            let var = self.passed_on.component(location, first.saturating_add(lane));
             if let Some(var) = var.filter(|_| mask.contains(name)) {
                 let mut builder = self.build();
                 let component = builder.extract(value, lane);

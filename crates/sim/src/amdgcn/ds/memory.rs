@@ -9,7 +9,7 @@ use super::super::issue;
 use super::super::lanes::{bits, splat};
 use super::super::machine::Machine;
 use super::super::operand::number;
-use super::super::pending::Locks;
+use super::super::pending::{EXPORTS, GDS, LOCAL, Locks};
 use super::super::wave::Wave;
 use super::op::{DsKind, DsOp};
 use super::result::{data, put};
@@ -128,7 +128,7 @@ pub(super) fn exec(
     let counter = if generation >= Gfx::Gfx12 { WaitCounter::Ds } else { WaitCounter::Lgkm };
     // GDS reads its operands late, and counts that.
     let held = (ds.gds && generation <= Gfx::Gfx11_5).then(|| operands(decoded));
-    let counters = [(counter, if ds.gds { 4 } else { 3 }), (WaitCounter::Exp, 5)];
+    let counters = [(counter, if ds.gds { GDS } else { LOCAL }), (WaitCounter::Exp, EXPORTS)];
     issue::issue(machine, wave, access, &counters[..1 + usize::from(held.is_some())], held);
 }
 

@@ -8,14 +8,15 @@ use super::super::issue;
 use super::super::lanes::splat;
 use super::super::machine::Machine;
 use super::super::operand::number;
-use super::super::pending::Locks;
+use super::super::pending::{EXPORTS, GDS, Locks};
 use super::super::wave::Wave;
 use super::op::{DsKind, DsOp};
 use unwedge_isa::amdgcn::semantics::Lanes;
 use unwedge_isa::amdgcn::{Gfx, Reg};
 
 /// What GDS counts, until gfx11, and what each is in order among.
-pub(super) const GDS_COUNTERS: [(WaitCounter, u8); 2] = [(WaitCounter::Lgkm, 4), (WaitCounter::Exp, 5)];
+pub(super) const GDS_COUNTERS: [(WaitCounter, u8); 2] =
+    [(WaitCounter::Lgkm, GDS), (WaitCounter::Exp, EXPORTS)];
 
 /// What a move between lanes gives: it counts as LDS, so that it has to be waited for.
 pub(super) fn put(
