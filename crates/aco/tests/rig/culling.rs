@@ -12,7 +12,7 @@ use unwedge_aco::culling::CullState;
 use unwedge_aco::{Compiled, Options};
 use unwedge_isa::amdgcn::Gfx;
 use unwedge_shader::interp::{InterfaceSlot, InvocationOutput};
-use unwedge_shader::ir::{FIRST_LOCATION_SLOT, Shader, Stage, SystemValue};
+use unwedge_shader::ir::{FIRST_LOCATION_SLOT, Shader, SystemValue};
 use unwedge_sim::amdgcn::{Dispatch, FaultKind, MessageKind, Program, Timing, WaveMessage, run};
 use unwedge_testkit::mutate::Rng;
 
