@@ -796,9 +796,13 @@ pub fn pixel_exports(
 ) -> Result<Option<PixelExports>, Problem> {
     let Expectation { case, outputs, .. } = expected;
     let stored = stored_by(&case.shader);
-    if outputs.iter().any(|output| has_undefined(&stored, &output.slots)) {
+    // Helpers store nothing, and neither do terminated lanes.
+    let live = |output: &&InvocationOutput| !output.helper && !output.terminated;
+    if outputs.iter().filter(live).any(|output| has_undefined(&stored, &output.slots)) {
         return Ok(None);
     }
+    let lives = (0..).zip(outputs).filter(|(_, output)| live(output));
+    let lives = lives.fold(0u64, |mask, (lane, _)| mask | 1 << lane);
     let program = Program::new(&compiled.code.words, CODE, options.gpu);
     let mut memory = case.memory(options, &compiled.args.interface, &[]);
     let outcome = run(&program, &mut memory, &case.dispatch(compiled, options, seed), None);
@@ -807,6 +811,7 @@ pub fn pixel_exports(
     }
     let mut all = PixelExports::new();
     for (target, (lanes, values)) in exports(&outcome.messages) {
+        let lanes = lanes & lives;
         let active = |words: Vec<u32>| -> Vec<u32> {
             let own = words.into_iter().enumerate().filter(|(lane, _)| lanes >> lane & 1 != 0);
             own.map(|(_, word)| word).collect()
