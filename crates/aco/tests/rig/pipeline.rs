@@ -798,11 +798,11 @@ pub fn pixel_exports(
     let stored = stored_by(&case.shader);
     // Helpers store nothing, and neither do terminated lanes.
     let live = |output: &&InvocationOutput| !output.helper && !output.terminated;
-    if outputs.iter().filter(live).any(|output| has_undefined(&stored, &output.slots)) {
-        return Ok(None);
-    }
     let lives = (0..).zip(outputs).filter(|(_, output)| live(output));
     let lives = lives.fold(0u64, |mask, (lane, _)| mask | 1 << lane);
+    if lives == 0 || outputs.iter().filter(live).any(|output| has_undefined(&stored, &output.slots)) {
+        return Ok(None);
+    }
     let program = Program::new(&compiled.code.words, CODE, options.gpu);
     let mut memory = case.memory(options, &compiled.args.interface, &[]);
     let outcome = run(&program, &mut memory, &case.dispatch(compiled, options, seed), None);
