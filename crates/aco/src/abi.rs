@@ -10,7 +10,7 @@ mod registers;
 
 use crate::compile::CompileError;
 use crate::ir::PhysReg;
-pub(crate) use geometry::{chosen_together, vertex_reads};
+pub(crate) use geometry::{add_shared, chosen_together, vertex_reads};
 pub(crate) use graphics::Reads;
 pub use graphics::{ColourOutput, Interface, PixelInput, PixelProlog};
 pub(crate) use registers::names_registers;

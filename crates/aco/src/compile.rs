@@ -248,7 +248,7 @@ impl Compiler {
             code.scratch_bytes.into(),
             scratch_limit(&options.gpu),
         )?;
-        within("bytes of LDS", code.lds_bytes.into(), lds_limit(&options.gpu))?;
+        within("bytes of LDS", code.lds_bytes.into(), options.gpu.lds_bytes().into())?;
         Ok(Compiled { code, args, float_mode, combinations })
     }
 }
@@ -402,11 +402,6 @@ pub(crate) fn fits(info: &ShaderInfo, options: &Options) -> Result<(), CompileEr
     Err(CompileError::Interface(what))
 }
 
-/// Bytes of LDS of a workgroup.
-fn lds_limit(gpu: &Gpu) -> u64 {
-    if gpu.generation() == Gfx::Gfx6 { 1 << 15 } else { 1 << 16 }
-}
-
 /// Bytes of scratch memory of an invocation, by the width and the unit of `WAVESIZE` in `COMPUTE_TMPRING_SIZE`.
 fn scratch_limit(gpu: &Gpu) -> u64 {
     let (bits, unit) = match gpu.generation() {
@@ -431,7 +426,7 @@ fn sizes_fit(info: &ShaderInfo, gpu: &Gpu) -> Result<(), CompileError> {
         }
         within("invocations of a workgroup", invocations, MAX_INVOCATIONS)?;
     }
-    within("bytes of LDS", info.shared_size.into(), lds_limit(gpu))?;
+    within("bytes of LDS", info.shared_size.into(), gpu.lds_bytes().into())?;
     within("bytes of scratch memory of an invocation", info.scratch_size.into(), scratch_limit(gpu))
 }
 

@@ -12,7 +12,7 @@ use crate::ir::{
     Progress, Pseudo, RegClass, Role, Temp,
 };
 use crate::linear_ssa::LinearVar;
-use crate::mask_phis::early_merges;
+use crate::mask_phis::{early_merges, scalar_end};
 use unwedge_base::mix::{MixMap, MixSet};
 use unwedge_isa::amdgcn::model::{Form, Format};
 use unwedge_isa::amdgcn::{Opcode, Reg};
@@ -338,19 +338,12 @@ impl<'a> Masks<'a> {
                 Role::Plain | Role::Branch | Role::Preheader | Role::LoopHeader => continue,
             };
             let mask = if self.full.contains(&construct) {
-                Operand::constant(u64::MAX >> (64 - u32::from(self.class.bytes()) * 8), self.class)
+                Operand::constant(self.class.all_bits(), self.class)
             } else {
                 self.var(construct, of).at_start(program, block)
             };
             let exec = Definition::reg(PhysReg::EXEC, self.class);
-            let at = program.phi_count(block);
-            // What reads masks of the lanes that come here is before the change.
-            let rest = &program.blocks[block].insts[at..];
-            let before = |inst: &&Inst| {
-                !program.op(**inst).is(Pseudo::LogicalStart) && !program.op(**inst).is_branch()
-            };
-            let own = rest.iter().take_while(before).count();
-            let at = if own < rest.len() { at + own } else { at };
+            let at = scalar_end(program, block);
             match (role, self.conditions.get(&construct)) {
                 (Role::Invert, Some(condition)) => {
                     let opcode = if self.wave64 { Opcode::s_andn2_b64 } else { Opcode::s_andn2_b32 };

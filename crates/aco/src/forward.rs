@@ -5,7 +5,7 @@
 //! beyond a block; `scc` holds nothing between blocks.
 
 use crate::machine::{MachineBlock, MachineInst, MachineProgram};
-use crate::opt::{LANE_MODS, moves_all, swapped};
+use crate::opt::{LANE_MODS, moves_all, only_signs, swap_signs, swapped};
 use unwedge_isa::amdgcn::effects::{self, Effects};
 use unwedge_isa::amdgcn::model::{Form, Format, Mod, Type};
 use unwedge_isa::amdgcn::{Gpu, Inst, Mods, Opcode, Operand, Reg, codec, tables};
@@ -223,20 +223,14 @@ fn fold_dpp_move(block: &mut MachineBlock, at: usize, gpu: &Gpu) -> bool {
 fn with_lanes(reader: &Inst, source: usize, lanes: &Inst, gpu: &Gpu) -> Option<Inst> {
     let mut inst = *reader;
     let mut mods = reader.mods;
-    let mut rest = mods;
-    rest.set(Mod::Neg, 0);
-    rest.set(Mod::Abs, 0);
-    if rest != Mods::default() {
+    if !only_signs(&mods) {
         return None;
     }
     let mut opcode = reader.opcode();
     if source == 2 {
         opcode = swapped(opcode)?;
         inst.operands.swap(1, 2);
-        for id in [Mod::Neg, Mod::Abs] {
-            let bits = mods.get(id);
-            mods.set(id, (bits & 1) << 1 | bits >> 1 & 1);
-        }
+        swap_signs(&mut mods);
     }
     inst.operands[1] = lanes.operands[1];
     let signs = lanes.mods.has(Mod::Neg) || lanes.mods.has(Mod::Abs);
@@ -251,7 +245,7 @@ fn with_lanes(reader: &Inst, source: usize, lanes: &Inst, gpu: &Gpu) -> Option<I
     let vector = |operand: &Operand| matches!(operand, Operand::Reg { reg, .. } if reg.is_vgpr());
     let two = reader.row().format == Format::Vop2;
     let new = with_opcode(&inst, opcode, lanes.variant().form, gpu)?;
-    let known = Mod::ALL.iter().all(|id| !mods.has(*id) || new.variant().mod_set >> *id as u8 & 1 != 0);
+    let known = Mod::ALL.iter().all(|id| !mods.has(*id) || new.variant().has_mod(*id));
     // What takes 16 bits reads a half.
     let slots = &new.variant().slots;
     let whole = slots.iter().all(|slot| slot.ty.bits() != 16) && (!signs || slots[1].ty == Type::F32);

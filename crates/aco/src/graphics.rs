@@ -1,7 +1,7 @@
 //! What a driver says of a graphics pipeline: formats of vertices and attachments, and how the rasterizer is reached.
 
 use crate::stages::{PipelineMode, PipelineShape};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use unwedge_isa::amdgcn::Gfx;
 use unwedge_isa::amdgcn::texel::TexelFormat;
 use unwedge_shader::ir::Primitive;
@@ -22,6 +22,12 @@ pub struct MemorySlots {
 }
 
 impl MemorySlots {
+    /// Some slots of vertices and of patches.
+    pub(crate) fn of(vertex: &BTreeSet<u16>, patch: &BTreeSet<u16>) -> MemorySlots {
+        let list = |slots: &BTreeSet<u16>| slots.iter().copied().collect();
+        MemorySlots { vertex: list(vertex), patch: list(patch) }
+    }
+
     /// Bytes of a slot.
     pub const SLOT_BYTES: u32 = 16;
 

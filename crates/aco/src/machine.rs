@@ -112,8 +112,8 @@ fn with_variant(program: &Program, inst: Inst, number: u16) -> Option<amdgcn::In
     let mut made = amdgcn::Inst::new(number)?;
     let variant = made.variant();
     made.mods = program[inst].mods;
-    let unknown = made.mods != Mods::default()
-        && Mod::ALL.iter().any(|id| made.mods.has(*id) && variant.mod_set >> *id as u8 & 1 == 0);
+    let unknown =
+        made.mods != Mods::default() && Mod::ALL.iter().any(|id| made.mods.has(*id) && !variant.has_mod(*id));
     let smem = made.row().format == Format::Smem;
     if unknown && !smem {
         return None;
@@ -190,7 +190,7 @@ fn name_half(inst: &mut amdgcn::Inst, at: usize, reg: Option<PhysReg>, class: Re
         {
             *half = if high { RegHalf::High } else { RegHalf::Low };
         }
-        _ if high && variant.mod_set >> Mod::OpSel as u8 & 1 != 0 => {
+        _ if high && variant.has_mod(Mod::OpSel) => {
             let bit = if slot.source < 3 { slot.source } else { 3 };
             inst.mods.set(Mod::OpSel, inst.mods.get(Mod::OpSel) | 1 << bit);
         }

@@ -146,9 +146,7 @@ impl Arms {
             let others = now.own_bits(second);
             now.join(own, others)
         };
-        let at = program.phi_count(merge);
-        let at = at
-            + program.blocks[merge].insts[at..].iter().take_while(|inst| is_scalar(program, **inst)).count();
+        let at = scalar_end(program, merge);
         let (definitions, operands) = ([Definition::temp(result, self.class)], [value]);
         program.insert(merge, at, &NewInst::pseudo(Pseudo::ParallelCopy, &definitions, &operands));
     }
@@ -162,9 +160,13 @@ fn compares(program: &Program) -> MixSet<Temp> {
     compares.filter_map(|inst| program.definitions(*inst).first()?.temp).collect()
 }
 
-/// Whether an instruction is one of those before the logical part of a block.
-fn is_scalar(program: &Program, inst: Inst) -> bool {
-    !program.op(inst).is(Pseudo::LogicalStart) && !program.op(inst).is_branch()
+/// Where the logical part of a block begins, or its end. Masks of the lanes that come to the block are made before, and then `exec` changes.
+pub(crate) fn scalar_end(program: &Program, block: Block) -> usize {
+    let insts = &program.blocks[block].insts;
+    let begin = program.phi_count(block);
+    let ends = |inst: &Inst| program.op(*inst).is(Pseudo::LogicalStart) || program.op(*inst).is_branch();
+    let last = insts.len().saturating_sub(1).max(begin);
+    insts[begin..].iter().position(ends).map_or(last, |at| begin + at)
 }
 
 /// Instructions of masks before `exec` changes in a block: after the phis and what is there already.
@@ -181,19 +183,13 @@ impl MaskCode<'_> {
         let scc = Definition::reg(PhysReg::SCC, RegClass::S1);
         let opcode = if self.wave64 { large } else { small };
         let definitions = [Definition::temp(temp, self.class), scc];
-        let at = self.program.phi_count(self.block);
-        let rest = &self.program.blocks[self.block].insts[at..];
-        let at = at + rest.iter().take_while(|inst| is_scalar(self.program, **inst)).count();
+        let at = scalar_end(self.program, self.block);
         self.program.insert(self.block, at, &NewInst::hw(opcode, &definitions, &operands));
         Operand::temp(temp, self.class)
     }
 
     fn exec(&self) -> Operand {
         Operand::reg(PhysReg::EXEC, self.class)
-    }
-
-    fn all(&self) -> u64 {
-        u64::MAX >> (64 - u32::from(self.class.bytes()) * 8)
     }
 
     /// The bits of active lanes, and zeros.
@@ -214,7 +210,7 @@ impl MaskCode<'_> {
         if others.is_undef() {
             return value;
         }
-        let all = self.all();
+        let all = self.class.all_bits();
         match (value.as_const(), others.as_const()) {
             (Some(0), Some(0)) => others,
             (Some(0), _) => self.add([Opcode::s_andn2_b32, Opcode::s_andn2_b64], [others, exec]),
@@ -277,7 +273,7 @@ fn write_bits(program: &mut Program, block: Block, before: Operand, operand: Ope
     };
     let kept = pick(Opcode::s_andn2_b32, Opcode::s_andn2_b64);
     let joined = pick(Opcode::s_or_b32, Opcode::s_or_b64);
-    let all = u64::MAX >> (64 - u32::from(class.bytes()) * 8);
+    let all = class.all_bits();
     match operand.source {
         Source::Const(0) => add(program, kept, result, [before, exec]),
         Source::Const(bits) if bits == all => add(program, joined, result, [before, exec]),

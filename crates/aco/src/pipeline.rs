@@ -3,7 +3,7 @@
 //! The shaders are linked from the last one back: each keeps the outputs that the next one reads, and those that the hardware takes. Never: state that is not part
 //! of the code; a driver sets it by what [`Args`] of the programs and [`attribute_links`] say.
 
-use crate::abi::{Args, Reads, chosen_together};
+use crate::abi::{Args, Reads, add_shared, chosen_together};
 use crate::compile::{
     CompileError, Compiled, Compiler, Masked, Options, fits, float_mode, front_lowered, joined_modes,
 };
@@ -13,7 +13,7 @@ use crate::lower;
 use crate::lower::geometry::VERTEX_FLAGS;
 use crate::stages::{HardwareStage, OutputMemory, PipelineShape, SoftwareStage, StageRow, rows};
 use std::collections::BTreeSet;
-use unwedge_shader::ir::{Builtin, FIRST_LOCATION_SLOT, Shader, Stage, SystemValue};
+use unwedge_shader::ir::{FIRST_LOCATION_SLOT, Shader, Stage, SystemValue};
 
 /// Stages of a graphics pipeline, in order.
 const STAGES: [Stage; 5] =
@@ -147,10 +147,6 @@ fn at_stage(stage: Stage, error: CompileError) -> PipelineError {
     PipelineError::Compile { stage, error }
 }
 
-fn list(slots: &BTreeSet<u16>) -> Vec<u16> {
-    slots.iter().copied().collect()
-}
-
 impl Linker {
     fn new(mut shaders: Vec<Shader>, options: &Options) -> Result<Linker, PipelineError> {
         let place = |stage: Stage| STAGES.iter().position(|own| *own == stage);
@@ -212,20 +208,16 @@ impl Linker {
                     }
                     // Fragments read slots of patches as any other.
                     vertex.append(&mut patch);
-                    self.options.graphics.parameters = Some(list(&vertex));
+                    self.options.graphics.parameters = Some(vertex.iter().copied().collect());
                     vertex.extend(own.outputs.iter().filter(|slot| **slot < FIRST_LOCATION_SLOT));
                     vertex.insert(VERTEX_FLAGS);
                 }
                 chosen_together(shader, [&mut vertex, &mut patch]);
-                self.passed[at] = MemorySlots { vertex: list(&vertex), patch: list(&patch) };
+                self.passed[at] = MemorySlots::of(&vertex, &patch);
                 if shader.info.stage == Stage::TessControl {
-                    vertex.extend(own.loaded);
-                    patch.extend(own.loaded_patch);
-                    let levels = [Builtin::TessLevelOuter, Builtin::TessLevelInner];
-                    patch.extend(levels.map(|level| level.slots().start));
-                    chosen_together(shader, [&mut vertex, &mut patch]);
+                    add_shared(shader, own, [&mut vertex, &mut patch]);
                 }
-                let kept = MemorySlots { vertex: list(&vertex), patch: list(&patch) };
+                let kept = MemorySlots::of(&vertex, &patch);
                 lower::keep_outputs(shader, &kept);
             }
             next = Some(Reads::of(shader));

@@ -21,10 +21,6 @@ const MERGED_SGPRS: usize = 8;
 /// The most vertices of a primitive that a geometry shader takes.
 const PRIMITIVE_VERTICES: u8 = 6;
 
-fn list(slots: &BTreeSet<u16>) -> Vec<u16> {
-    slots.iter().copied().collect()
-}
-
 impl Args {
     /// Those of the shaders that run in a stage of the hardware before the rasterizer, in their order.
     pub(super) fn before_rasterizer(
@@ -315,12 +311,18 @@ fn captured_streams(shader: &Shader, captures: &Captures) -> [MemorySlots; OTHER
     })
 }
 
-/// The outputs of a tessellation control shader that are in LDS: those that it loads and the levels. Slots that one store chooses from are there together.
+/// Adds the outputs of a tessellation control shader that are in LDS: those that it loads and the levels. Slots that one store chooses from are there together.
+pub(crate) fn add_shared(shader: &Shader, reads: Reads, [vertex, patch]: [&mut BTreeSet<u16>; 2]) {
+    vertex.extend(reads.loaded);
+    patch.extend(reads.loaded_patch);
+    patch.extend([Builtin::TessLevelOuter, Builtin::TessLevelInner].map(|level| level.slots().start));
+    chosen_together(shader, [vertex, patch]);
+}
+
 fn shared_slots(shader: &Shader, reads: Reads) -> MemorySlots {
-    let [mut vertex, mut patch] = [reads.loaded, reads.loaded_patch];
-    patch.extend([Builtin::TessLevelOuter.slots().start, Builtin::TessLevelInner.slots().start]);
-    chosen_together(shader, [&mut vertex, &mut patch]);
-    MemorySlots { vertex: list(&vertex), patch: list(&patch) }
+    let (mut vertex, mut patch) = (BTreeSet::new(), BTreeSet::new());
+    add_shared(shader, reads, [&mut vertex, &mut patch]);
+    MemorySlots::of(&vertex, &patch)
 }
 
 /// Adds to slots of vertices and of patches those that one store chooses from, if one of them is there: they have to follow each other in memory.
@@ -355,14 +357,14 @@ impl Interface {
         let graphics = &options.graphics;
         let mut interface = Interface { hardware: Some(hardware), ..Interface::default() };
         if first.info.stage != Stage::Vertex {
-            interface.inputs = graphics.inputs.clone().unwrap_or_else(|| MemorySlots {
-                vertex: list(&reads.inputs),
-                patch: list(&reads.patch_inputs),
-            });
+            interface.inputs = graphics
+                .inputs
+                .clone()
+                .unwrap_or_else(|| MemorySlots::of(&reads.inputs, &reads.patch_inputs));
         }
         if parts.len() > 1 {
             let second = Reads::of(last);
-            interface.passed = MemorySlots { vertex: list(&second.inputs), patch: Vec::new() };
+            interface.passed = MemorySlots::of(&second.inputs, &BTreeSet::new());
         }
         let exports = matches!(hardware, HardwareStage::Vs | HardwareStage::Ngg);
         if exports {
@@ -372,10 +374,10 @@ impl Interface {
             interface.parameters = parameters.collect();
         }
         if !exports || last.info.stage == Stage::Geometry {
-            interface.outputs = graphics.outputs.clone().unwrap_or_else(|| MemorySlots {
-                vertex: list(&stores.outputs),
-                patch: list(&stores.patch_outputs),
-            });
+            interface.outputs = graphics
+                .outputs
+                .clone()
+                .unwrap_or_else(|| MemorySlots::of(&stores.outputs, &stores.patch_outputs));
         }
         if last.info.stage == Stage::TessControl {
             interface.shared = shared_slots(last, stores);

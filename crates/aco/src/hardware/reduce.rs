@@ -138,7 +138,7 @@ impl Emitter<'_> {
         let opcode = if tree.wave64 { Opcode::s_or_saveexec_b64 } else { Opcode::s_or_saveexec_b32 };
         let exec = Definition::reg(PhysReg::EXEC, class);
         let definitions = [Definition::reg(saved, class), Definition::reg(PhysReg::SCC, RegClass::S1), exec];
-        let all = Operand::constant(u64::MAX >> (64 - u32::from(class.bytes()) * 8), class);
+        let all = Operand::constant(class.all_bits(), class);
         self.hw(opcode, &definitions, &[all, Operand::reg(PhysReg::EXEC, class)]);
         let mut first = Operand::c32(tree.identity);
         let variants = self.variants;

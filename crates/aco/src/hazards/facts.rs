@@ -60,8 +60,7 @@ impl InstFacts {
             base: Regs::default(),
             late_data: Regs::default(),
             immediate: 0,
-            dpp: inst.variant().mod_set >> Mod::DppCtrl as u8 & 1 != 0
-                || inst.variant().mod_set >> Mod::Dpp8 as u8 & 1 != 0,
+            dpp: inst.variant().has_mod(Mod::DppCtrl) || inst.variant().has_mod(Mod::Dpp8),
             gds: inst.mods.has(Mod::Gds) || row.traits.has(Trait::GdsAlways),
             address_list: inst.written().any(|(_, operand)| matches!(operand, Operand::List(_))),
             own_wait: inst.mods.get(if gpu.generation() < Gfx::Gfx12 {

@@ -66,6 +66,11 @@ impl RegClass {
         RegClass::sgpr(1 + wave64 as u8)
     }
 
+    /// A constant of this class whose bits are all set, of at most 8 bytes.
+    pub const fn all_bits(self) -> u64 {
+        u64::MAX >> (64 - self.bytes() as u32 * 8)
+    }
+
     /// The bank.
     pub const fn bank(self) -> Bank {
         self.bank

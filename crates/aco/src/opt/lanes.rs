@@ -2,7 +2,7 @@
 
 use super::combine::Combiner;
 use super::rules::swapped;
-use super::signs::only_signs;
+use super::signs::{only_signs, swap_signs};
 use crate::ir::shape;
 use crate::ir::{Inst, Op, Operand};
 use unwedge_isa::amdgcn::model::{Form, Format, Mod, Role};
@@ -59,9 +59,7 @@ impl Combiner<'_> {
             new[at] = self.program.operands(inner)[0];
             if at == 1 {
                 new.swap(0, 1);
-                for id in [Mod::Neg, Mod::Abs] {
-                    made.set(id, (mods.get(id) & 1) << 1 | mods.get(id) >> 1 & 1);
-                }
+                swap_signs(&mut made);
             }
             LANE_MODS.iter().for_each(|id| made.set(*id, lanes.mods.get(*id)));
             let Some(variant) = self.variants.variant(opcode, lanes.form) else { continue };
@@ -70,7 +68,7 @@ impl Combiner<'_> {
                 && shape::operands(variant).all(|slot| slot.ty.bits() == 32 && slot.source < 2)
                 && shape::definitions(variant).count() == self.program.definitions(inst).len()
                 && new.iter().all(vector)
-                && Mod::ALL.iter().all(|id| !made.has(*id) || variant.mod_set >> *id as u8 & 1 != 0);
+                && Mod::ALL.iter().all(|id| !made.has(*id) || variant.has_mod(*id));
             if !fits {
                 continue;
             }

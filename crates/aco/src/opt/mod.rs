@@ -26,6 +26,7 @@ mod uses;
 pub(crate) use dead::{computes, is_pure};
 pub(crate) use lanes::{LANE_MODS, moves_all};
 pub(crate) use rules::swapped;
+pub(crate) use signs::{only_signs, swap_signs};
 
 use crate::ir::Program;
 use crate::ir::shape::Variants;

@@ -99,7 +99,7 @@ impl Combiner<'_> {
         let packed = matches!(opcode.row().format, Format::Vop3p | Format::Vinterp);
         let operands = self.program.operands(inner).to_vec();
         let fits = packed || long == Form::Sdwa || self.fits(opcode, &operands, true);
-        if !makes || variant.mod_set >> id as u8 & 1 == 0 || !fits {
+        if !makes || !variant.has_mod(id) || !fits {
             return false;
         }
         let mut mods = data.mods;
@@ -160,7 +160,7 @@ impl Combiner<'_> {
         let data = &self.program[inner];
         let Op::Hw(opcode) = data.op else { return false };
         let Some(variant) = self.variants.variant(opcode, Form::Sdwa) else { return false };
-        let known = |id: Mod| variant.mod_set >> id as u8 & 1 != 0;
+        let known = |id: Mod| variant.has_mod(id);
         let row = opcode.row();
         let computes = matches!(
             row.role,

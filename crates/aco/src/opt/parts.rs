@@ -158,7 +158,7 @@ impl Combiner<'_> {
         }
         let long = self.variants.variant(opcode, Form::E64).or(self.variants.variant(opcode, Form::Native));
         let Some(variant) = long else { return false };
-        let selects = variant.mod_set >> Mod::OpSel as u8 & 1 != 0;
+        let selects = variant.has_mod(Mod::OpSel);
         for (at, slot) in shape::operands(variant).enumerate() {
             let Some(&operand) = self.program.operands(inst).get(at) else { break };
             let mut mods = self.program[inst].mods;
@@ -233,7 +233,7 @@ impl Combiner<'_> {
                 let half = matches!(slot.ty, Type::U16 | Type::I16 | Type::B16 | Type::F16);
                 (word || half && !self.program.parts_share) && slot.source < 2
             });
-        let known = |id: Mod| variant.mod_set >> id as u8 & 1 != 0;
+        let known = |id: Mod| variant.has_mod(id);
         let signs = self.program[inst].mods;
         if !plain
             || signs != Mods::default() && !(known(Mod::Neg) && known(Mod::Abs))

@@ -24,11 +24,19 @@ fn one_and_sign(ty: Type) -> Option<(u64, u64)> {
 }
 
 /// Modifiers that change signs of operands, and nothing else.
-pub(super) fn only_signs(mods: &Mods) -> bool {
+pub(crate) fn only_signs(mods: &Mods) -> bool {
     let mut rest = *mods;
     rest.set(Mod::Neg, 0);
     rest.set(Mod::Abs, 0);
     rest == Mods::default()
+}
+
+/// Exchanges the modifiers of signs of the first two operands.
+pub(crate) fn swap_signs(mods: &mut Mods) {
+    for id in [Mod::Neg, Mod::Abs] {
+        let bits = mods.get(id);
+        mods.set(id, bits & !3 | (bits & 1) << 1 | bits >> 1 & 1);
+    }
 }
 
 impl Combiner<'_> {
@@ -54,7 +62,7 @@ impl Combiner<'_> {
             self.variants.variant(opcode, Form::E64).or(self.variants.variant(opcode, Form::Native))
         };
         let Some(variant) = long else { return false };
-        if variant.mod_set >> Mod::Neg as u8 & 1 == 0 || variant.mod_set >> Mod::Abs as u8 & 1 == 0 {
+        if !variant.has_mod(Mod::Neg) || !variant.has_mod(Mod::Abs) {
             return false;
         }
         let slots: Vec<&OperandSlot> = shape::operands(variant).collect();
@@ -225,7 +233,7 @@ impl Combiner<'_> {
                 made.set(id, (inner_mods.get(id) ^ flip) & 3 | bit(&mods, id, 1 - at) << 2);
             }
             let variant = self.variants.widest(both);
-            let selects = variant.is_some_and(|variant| variant.mod_set >> Mod::OpSel as u8 & 1 != 0);
+            let selects = variant.is_some_and(|variant| variant.has_mod(Mod::OpSel));
             if made.has(Mod::OpSel) && !selects {
                 continue;
             }

@@ -149,7 +149,7 @@ impl Selector<'_> {
     /// The lane mask with all bits set, or none.
     pub(super) fn full_mask(&self, on: bool) -> Operand {
         let class = self.program.lane_mask();
-        let bits = if on { u64::MAX >> (64 - u32::from(class.bytes()) * 8) } else { 0 };
+        let bits = if on { class.all_bits() } else { 0 };
         Operand::constant(bits, class)
     }
 

@@ -125,7 +125,7 @@ impl Selector<'_> {
 
     /// Modifiers that the GPU's instruction has.
     fn set_known(&self, mods: &mut Mods, opcode: Opcode, id: Mod, value: i32) {
-        let known = self.variants.widest(opcode).is_some_and(|variant| variant.mod_set >> id as u8 & 1 != 0);
+        let known = self.variants.widest(opcode).is_some_and(|variant| variant.has_mod(id));
         if known {
             mods.set(id, value);
         }

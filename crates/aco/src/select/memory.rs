@@ -80,27 +80,21 @@ impl Selector<'_> {
         base: Operand,
         offset: Operand,
     ) -> Operand {
-        let temp = self.program.make_temp(class);
-        let (definitions, operands) = ([Definition::temp(temp, class)], [base, offset]);
-        let mut new = NewInst::hw(opcode, &definitions, &operands);
-        new.payload = Payload::Memory(Memory::CONSTANT);
-        self.add(&new);
-        Operand::temp(temp, class)
+        self.smem_as(opcode, class, [base, offset], (Mods::default(), Memory::CONSTANT))
     }
 
-    /// A scalar load of memory that other waves may write, but not this shader.
-    fn smem_coherent(
+    /// A scalar load with modifiers, of memory that other waves may write.
+    fn smem_as(
         &mut self,
         opcode: Opcode,
         class: RegClass,
         operands: [Operand; 2],
-        access: Access,
+        (mods, memory): (Mods, Memory),
     ) -> Operand {
         let temp = self.program.make_temp(class);
         let definitions = [Definition::temp(temp, class)];
         let mut new = NewInst::hw(opcode, &definitions, &operands);
-        new.mods = self.access_mods(access, true);
-        new.payload = Payload::Memory(Memory { kinds: MemoryKinds::NONE, access, private: false });
+        (new.mods, new.payload) = (mods, Payload::Memory(memory));
         self.add(&new);
         Operand::temp(temp, class)
     }
@@ -229,7 +223,10 @@ impl Selector<'_> {
         let opcode = if buffer { from_buffer } else { address };
         let class = RegClass::sgpr(size as u8);
         let words = match access.has(Access::COHERENT) {
-            true => self.smem_coherent(opcode, class, [base, offset], access),
+            true => {
+                let memory = Memory { kinds: MemoryKinds::NONE, access, private: false };
+                self.smem_as(opcode, class, [base, offset], (self.access_mods(access, true), memory))
+            }
             false => self.smem(opcode, class, base, offset),
         };
         // Numbers of 64 bits stay together.

@@ -297,7 +297,7 @@ impl Temps {
         };
         let chosen = variants.variant(opcode, form).unwrap_or(variant);
         let (mut mods, mut operands) = (mods, operands);
-        if mods.has(Mod::OpSel) && chosen.mod_set >> Mod::OpSel as u8 & 1 == 0 {
+        if mods.has(Mod::OpSel) && !chosen.has_mod(Mod::OpSel) {
             // Halves that the instruction cannot name are taken out before it.
             for (operand, source) in operands.iter_mut().zip(&slots) {
                 if mods.get(Mod::OpSel) >> source & 1 != 0 {

@@ -162,6 +162,11 @@ impl Gpu {
         self.generation
     }
 
+    /// Bytes of LDS that a workgroup can have.
+    pub fn lds_bytes(&self) -> u32 {
+        if self.generation == Gfx::Gfx6 { 1 << 15 } else { 1 << 16 }
+    }
+
     /// Whether waves have 64 lanes.
     pub fn wave64(&self) -> bool {
         self.has(Features::WAVE64)

@@ -69,6 +69,13 @@ pub struct Variant {
     pub opcodes: [u16; GENS],
 }
 
+impl Variant {
+    /// Whether it has a modifier.
+    pub fn has_mod(&self, id: Mod) -> bool {
+        self.mod_set >> id as u8 & 1 != 0
+    }
+}
+
 /// Lists of the table's rows: a part of the one array that all lists of a kind are in. Thousands of addresses, which the loader
 /// would have to relocate, are two numbers each.
 macro_rules! list {

@@ -93,7 +93,7 @@ pub(super) fn waits(inst: &Inst, generation: Gfx) -> Vec<(WaitCounter, u32)> {
         Role::WaitIdle => {
             waits::Counter::of(generation).map(|counter| (WaitCounter::of(counter, generation), 0)).collect()
         }
-        _ if inst.variant().mod_set >> Mod::WaitExp as u8 & 1 != 0 => {
+        _ if inst.variant().has_mod(Mod::WaitExp) => {
             vec![(WaitCounter::Exp, inst.mods.get(Mod::WaitExp) as u32)]
         }
         _ => Vec::new(),

@@ -68,7 +68,7 @@ impl FlatOp {
                     }
                     _ => atomic::of_row(row)?,
                 };
-                let returns = if inst.variant().mod_set >> Mod::Th as u8 & 1 != 0 {
+                let returns = if inst.variant().has_mod(Mod::Th) {
                     inst.mods.get(Mod::Th) & 1 != 0
                 } else {
                     inst.mods.has(Mod::Glc)

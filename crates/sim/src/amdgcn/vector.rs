@@ -198,7 +198,7 @@ impl VectorOp {
         }
         made.select(inst);
         // Some have SDWA for their source alone.
-        if variant.mod_set >> Mod::DstSel as u8 & 1 != 0
+        if variant.has_mod(Mod::DstSel)
             && let Some(dst) = &mut made.dst
         {
             dst.place = ResultPart::Sdwa(part(inst.mods.get(Mod::DstSel)), inst.mods.get(Mod::DstUnused));

@@ -140,11 +140,6 @@ fn axes(text: &str, most: u32, what: &'static str) -> Result<[u32; 3], RunOption
     count.map(|_| all).ok_or_else(|| RunOptionError::TooMany { text: text.to_owned(), most, what })
 }
 
-/// Bytes of LDS that a workgroup can have.
-fn lds_limit(gpu: &Gpu) -> u32 {
-    if gpu.generation() == Gfx::Gfx6 { 1 << 15 } else { 1 << 16 }
-}
-
 fn scalar_register(name: &str) -> Result<u16, RunOptionError> {
     scalar(name).ok_or_else(|| RunOptionError::NotScalar(name.to_owned()))
 }
@@ -203,7 +198,7 @@ impl DispatchSpec<'_> {
         let mut dispatch = Dispatch {
             groups: axes(self.groups, u32::MAX, "workgroups")?,
             size: axes(self.size, THREADS, "threads of a workgroup")?,
-            lds: self.lds.map_or(Ok(lds_limit(gpu)), small)?,
+            lds: self.lds.map_or(Ok(gpu.lds_bytes()), small)?,
             lds_content: self.lds_content.clone(),
             gds: GDS,
             scratch: small(self.scratch)?,
@@ -235,7 +230,7 @@ impl DispatchSpec<'_> {
 /// Checks that a workgroup can have what the command line or the kernel asks for.
 fn check_fit(dispatch: &Dispatch, gpu: &Gpu) -> Result<(), RunOptionError> {
     for (bytes, most, of) in
-        [(dispatch.lds, lds_limit(gpu), "of LDS"), (dispatch.scratch, SCRATCH, "of scratch for each lane")]
+        [(dispatch.lds, gpu.lds_bytes(), "of LDS"), (dispatch.scratch, SCRATCH, "of scratch for each lane")]
     {
         if bytes > most {
             return Err(RunOptionError::TooMuch { bytes, of, most });

@@ -13,8 +13,6 @@ use unwedge_isa::amdgcn::texel::{NumberFormat, TexelFormat};
 use unwedge_isa::amdgcn::{Gpu, Opcode};
 use unwedge_shader::ir::{Base, FIRST_LOCATION_SLOT, Inst, SlotAccess};
 
-/// Bytes of the descriptor of a buffer.
-const DESCRIPTOR: u32 = 16;
 /// The most that the immediate of a buffer instruction is.
 const MAX_OFFSET: u32 = 4095 - 16;
 /// Codes of formats in typed instructions.
@@ -129,8 +127,7 @@ impl Selector<'_> {
         };
         let table = self.given(Argument::VertexBuffers);
         let address = self.create(RegClass::S2, &[table, Operand::c32(self.options.address_high)]);
-        let at = self.smem_offset(Operand::c32(input.binding.saturating_mul(DESCRIPTOR)));
-        let descriptor = self.smem(Opcode::s_load_dwordx4, RegClass::sgpr(4), address, at);
+        let descriptor = self.table_descriptor(address, input.binding);
         let index = match input.divisor {
             None => self.vertex_index(false),
             Some(divisor) => self.instance_element(divisor),

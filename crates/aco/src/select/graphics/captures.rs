@@ -12,8 +12,6 @@ use unwedge_isa::amdgcn::Opcode;
 /// Halves of [`Argument::CaptureConfig`]: first bit and width of the number of vertices, and of their stream.
 const VERTICES: (u32, u32) = (16, 7);
 pub(super) const STREAM_OF_WAVE: (u32, u32) = (24, 2);
-/// Bytes of a descriptor of a buffer.
-const DESCRIPTOR: u32 = 16;
 
 impl Selector<'_> {
     /// Captures outputs of a stream.
@@ -53,8 +51,7 @@ impl Selector<'_> {
         }
         let table = self.given(Argument::CaptureBuffers);
         let address = self.create(RegClass::S2, &[table, Operand::c32(self.options.address_high)]);
-        let at = self.smem_offset(Operand::c32(u32::from(buffer) * DESCRIPTOR));
-        let descriptor = self.smem(Opcode::s_load_dwordx4, RegClass::sgpr(4), address, at);
+        let descriptor = self.table_descriptor(address, buffer.into());
         let begin = self.given(Argument::CaptureOffset(buffer));
         let begin = self.salu(Opcode::s_lshl_b32, RegClass::S1, &[begin, Operand::c32(2)]);
         let own = self.valu(Opcode::v_mul_lo_u32, RegClass::V1, &[vertex, Operand::c32(stride)]);

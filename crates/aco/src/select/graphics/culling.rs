@@ -43,13 +43,13 @@ impl Column {
         match self {
             Column::Position(coordinate) => coordinate * COLUMN_BYTES,
             Column::Number => COORDINATES * COLUMN_BYTES,
-            Column::Argument(number) => COUNTS + COUNT_BYTES + (1 + number) * COLUMN_BYTES,
+            Column::Argument(number) => COUNTS_OFFSET + COUNT_BYTES + (1 + number) * COLUMN_BYTES,
         }
     }
 }
 
 /// Where the counts of vertices are, which the vertices by their numbers follow.
-pub(super) const COUNTS: u32 = (COORDINATES + 1) * COLUMN_BYTES;
+pub(super) const COUNTS_OFFSET: u32 = (COORDINATES + 1) * COLUMN_BYTES;
 
 /// Arguments in vector registers that the second part may need.
 const VERTEX_ARGUMENTS: [Argument; 6] = [
@@ -218,11 +218,12 @@ impl Selector<'_> {
             )];
         }
         let word = self.given(Argument::GeometryInvocation);
+        let distance = self.corner_distance();
         (0..CORNERS as u32)
             .map(|corner| {
                 let bits = [word, Operand::c32(EDGE_FLAGS + corner), Operand::c32(1)];
                 let flag = self.valu(Opcode::v_bfe_u32, RegClass::V1, &bits);
-                self.shifted_left(flag, corner * 10 + 9)
+                self.shifted_left(flag, corner * distance + 9)
             })
             .collect()
     }

@@ -53,7 +53,7 @@ impl Selector<'_> {
     fn count_place(&mut self, number: Operand) -> SlotPlace {
         let own = self.scaled(number, 4);
         if self.interface.culls {
-            return SlotPlace::at(own, super::culling::COUNTS);
+            return SlotPlace::at(own, super::culling::COUNTS_OFFSET);
         }
         let begin = self.field(Argument::EmittedLds, COUNTS);
         SlotPlace::at(self.sum(begin, own), 0)

@@ -127,7 +127,12 @@ impl Selector<'_> {
             Some(low) => self.create(RegClass::S2, &[low, Operand::c32(self.options.address_high)]),
             None => self.find_argument(Argument::RingOffsets).unwrap_or(Operand::undef(RegClass::S2)),
         };
-        let at = self.smem_offset(Operand::c32(ring as u32 * DESCRIPTOR));
+        self.table_descriptor(table, ring as u32)
+    }
+
+    /// The descriptor of a buffer in a table at an address.
+    pub(super) fn table_descriptor(&mut self, table: Operand, number: u32) -> Operand {
+        let at = self.smem_offset(Operand::c32(number.saturating_mul(DESCRIPTOR)));
         self.smem(Opcode::s_load_dwordx4, RegClass::sgpr(4), table, at)
     }
 

@@ -498,7 +498,7 @@ pub(in crate::amdgcn) fn name_halves(inst: &mut Inst) {
 /// The bits of [`Mod::Halves`] by the names of half registers.
 fn halves_named(inst: &Inst) -> i32 {
     let variant = inst.variant();
-    if variant.mod_set >> Mod::Halves as u8 & 1 == 0 {
+    if !variant.has_mod(Mod::Halves) {
         return 0;
     }
     variant.slots.iter().zip(&inst.operands).fold(0, |bits, (slot, operand)| match operand {

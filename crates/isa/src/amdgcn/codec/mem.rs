@@ -23,7 +23,7 @@ const UNTYPED: u32 = 1;
 /// Which GPUs state the format 1 in untyped buffer instructions.
 fn is_untyped(inst: &Inst) -> bool {
     let variant = inst.variant();
-    variant.encoding == Encoding::Vbuffer && variant.mod_set >> Mod::Format as u8 & 1 == 0
+    variant.encoding == Encoding::Vbuffer && !variant.has_mod(Mod::Format)
 }
 
 impl InstReader<'_> {

@@ -33,7 +33,7 @@ pub(super) fn half_modifier(class: Class, variant: &Variant) -> Option<Mod> {
     match class {
         Class::VgprSel | Class::SrcSel => Some(Mod::OpSel),
         Class::VgprNamed | Class::VgprNamedSrc | Class::SrcNamed => {
-            Some(if variant.mod_set >> Mod::Halves as u8 & 1 != 0 { Mod::Halves } else { Mod::OpSel })
+            Some(if variant.has_mod(Mod::Halves) { Mod::Halves } else { Mod::OpSel })
         }
         _ => None,
     }

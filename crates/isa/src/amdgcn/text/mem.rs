@@ -54,7 +54,7 @@ pub(super) fn parse(
     let start = scan.at();
     let mut inst = Inst::new(number).ok_or_else(|| scan.error(0, ParseRule::NotInstruction))?;
     let variant = inst.variant();
-    if variant.mod_set >> Mod::Format as u8 & 1 != 0 {
+    if variant.has_mod(Mod::Format) {
         inst.mods.set(Mod::Format, hints::DEFAULT);
     }
     let mut parser = MemParser { scan, gpu, symbols, list: AddressList::default(), hint: None, seen: 0 };
@@ -89,7 +89,7 @@ pub(super) fn parse(
 
 /// Whether a destination may be left out because what is loaded goes to LDS.
 fn may_go_to_lds(slot: &OperandSlot, variant: &Variant) -> bool {
-    matches!(slot.field, Field::Vdst | Field::Vdata) && variant.mod_set >> Mod::Lds as u8 & 1 != 0
+    matches!(slot.field, Field::Vdst | Field::Vdata) && variant.has_mod(Mod::Lds)
 }
 
 /// Modifiers of caching, which have no order among themselves.
@@ -575,7 +575,7 @@ impl MemParser<'_, '_> {
     ) -> Result<(), ParseError> {
         let (gpu, variant, traits) = (self.gpu, inst.variant(), inst.row().traits);
         let error = |rule: ParseRule| Err(self.scan.error(start, rule));
-        if variant.mod_set >> Mod::Dim as u8 & 1 != 0 && !self.has_modifier(Mod::Dim) {
+        if variant.has_mod(Mod::Dim) && !self.has_modifier(Mod::Dim) {
             return error(ParseRule::MustDim);
         }
         if traits.has(Trait::Msaa) && !mem::has_samples(inst) {

@@ -114,7 +114,7 @@ fn selected(variant: &Variant) -> u32 {
 /// Whether sources of several widths are mixed, which `op_sel_hi` tells apart, or scales have bytes that it selects: then it
 /// is 0 by default.
 pub(super) fn is_mixed(variant: &Variant) -> bool {
-    let has = |id: Mod| variant.mod_set >> id as u8 & 1 != 0;
+    let has = |id: Mod| variant.has_mod(id);
     has(Mod::OpSelHi) && (has(Mod::Abs) || variant.encoding == Encoding::MaiScaled)
 }
 

@@ -90,7 +90,7 @@ impl ImageOp {
                 let Operation::Atomic(op) = row.operation else { return None };
                 let (small, wide) =
                     (atomic::of(op, atomic::AtomicWidth::B32)?, atomic::of(op, atomic::AtomicWidth::B64));
-                let returns = if inst.variant().mod_set >> Mod::Th as u8 & 1 != 0 {
+                let returns = if inst.variant().has_mod(Mod::Th) {
                     mods.get(Mod::Th) & 1 != 0
                 } else {
                     mods.has(Mod::Glc)
