@@ -2,7 +2,7 @@
 
 use super::gpu::Gpu;
 use super::model::{
-    Access, COLUMNS, Columns, Encoding, EncodingLayout, Form, Format, GENS, LayoutIndex, ModSlot, Need,
+    Access, COLUMNS, Columns, Encoding, EncodingLayout, Form, Format, GENS, LayoutIndex, Mod, ModSlot, Need,
     OperandSlot, Role, Traits, Unit, name_hash,
 };
 use super::opcode::{Opcode, Operation};
