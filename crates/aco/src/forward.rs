@@ -8,7 +8,7 @@ use crate::machine::{MachineBlock, MachineInst, MachineProgram};
 use crate::opt::{LANE_MODS, moves_all, only_signs, swap_signs, swapped};
 use unwedge_isa::amdgcn::effects::{self, Effects};
 use unwedge_isa::amdgcn::model::{Form, Format, Mod, Type};
-use unwedge_isa::amdgcn::{Gpu, Inst, Mods, Opcode, Operand, Reg, codec, tables};
+use unwedge_isa::amdgcn::{Gpu, Inst, Opcode, Operand, Reg, codec, tables};
 
 /// How far back a value is looked for.
 const REACH: usize = 16;

@@ -12,7 +12,6 @@ use crate::ir::Program;
 use crate::lower;
 use crate::lower::geometry::VERTEX_FLAGS;
 use crate::stages::{HardwareStage, OutputMemory, PipelineShape, SoftwareStage, StageRow, rows};
-use std::collections::BTreeSet;
 use unwedge_shader::ir::{FIRST_LOCATION_SLOT, Shader, Stage, SystemValue};
 
 /// Stages of a graphics pipeline, in order.
