@@ -353,6 +353,79 @@ fn several_files_are_a_pipeline() {
     assert!(text.starts_with("; NGG (vertex)\n") && !text.contains("buffer_store"), "{text}");
 }
 
+const CONTROL: &str = r#"shader tess_control "main"
+output_vertices 3
+type t0 = b32
+type t1 = b32x4
+type t2 = [2 t0]
+type t3 = [4 t0]
+type t4 = [3 t1]
+type t5 = [32 t1]
+var v0 "" output t2 builtin tess_level_inner flags patch
+var v1 "" output t3 builtin tess_level_outer flags patch
+var v2 "" output t4 builtin position flags arrayed
+var v3 "" input t5 builtin position flags arrayed
+fn f0 "main" () -> () {
+  %0: b32 = const<0x0>
+  %1: b32 = const<0x1>
+  %2: b32 = const<0x2>
+  %3: b32 = const<0x3f800000>
+  store_var<v0 mask 0x1> %3, %0
+  store_var<v1 mask 0x1> %3, %0
+  store_var<v1 mask 0x1> %3, %1
+  store_var<v1 mask 0x1> %3, %2
+  %4: b32 = sysval<invocation_id>
+  %5: b32x4 = load_var<v3 mask 0x0> %4
+  store_var<v2 mask 0xf> %5, %4
+  return
+}
+"#;
+
+const EVALUATION: &str = r#"shader tess_eval "main"
+input_primitive triangles
+spacing equal
+type t0 = b32x4
+type t1 = [32 t0]
+var v0 "" output t0 builtin position
+var v1 "" input t1 builtin position flags arrayed
+fn f0 "main" () -> () {
+  %0: b32 = const<0x0>
+  %1: b32x4 = load_var<v1 mask 0x0> %0
+  store_var<v0 mask 0xf> %1
+  return
+}
+"#;
+
+/// Stages are merged as the GPU has them, and primitive shaders are as the options say.
+#[test]
+fn pipelines_have_the_stages_of_the_gpu() {
+    let files = [("a.txt", vertex()), ("b.txt", CONTROL.into()), ("c.txt", EVALUATION.into())];
+    let folder = Folder::of(&files);
+    let headings = |gpu: &str, args: &[&str]| {
+        let args = [&["aco", "compile", "--gpu", gpu], args].concat();
+        let (code, out, err) = folder.run(&args, b"");
+        assert_eq!(code, Some(0), "{gpu}: {err}");
+        let lines = out.lines().filter(|line| line.starts_with("; ") && line.ends_with(')'));
+        let lines: Vec<String> = lines.filter(|line| !line.contains("SPI_")).map(str::to_owned).collect();
+        (lines, out)
+    };
+    let all = ["c.txt", "a.txt", "b.txt"];
+    for (gpu, args, wanted) in [
+        ("gfx803", &[][..], &["; LS (vertex)", "; HS (tess_control)", "; VS (tess_eval)"][..]),
+        ("gfx900", &[], &["; LSHS (vertex, tess_control)", "; VS (tess_eval)"]),
+        ("gfx1030", &[], &["; LSHS (vertex, tess_control)", "; NGG (tess_eval)"]),
+        ("gfx1030", &["--nongg"], &["; LSHS (vertex, tess_control)", "; VS (tess_eval)"]),
+    ] {
+        assert_eq!(headings(gpu, &[args, &all].concat()).0, wanted, "{gpu} {args:?}");
+    }
+    let (_, small) = headings("gfx1030", &[&["--patch-vertices", "1"][..], &all].concat());
+    let (_, large) = headings("gfx1030", &[&["--patch-vertices", "32"][..], &all].concat());
+    assert_ne!(small, large, "patches have different sizes in LDS");
+    let (_, plain) = headings("gfx1030", &["--pipeline", "a.txt"]);
+    let (_, culling) = headings("gfx1030", &["--pipeline", "--nggc", "a.txt"]);
+    assert!(!plain.contains("cull") && culling.contains("cull"), "{culling}");
+}
+
 #[test]
 fn programs_of_a_pipeline_have_statistics_phases_and_files() {
     let folder = Folder::of(&[("a.txt", vertex()), ("b.txt", fragment(1))]);

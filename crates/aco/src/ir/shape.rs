@@ -22,7 +22,7 @@ pub struct Variants {
 }
 
 /// The variants of the GPUs that were asked for.
-static KNOWN: Mutex<Vec<Variants>> = Mutex::new(Vec::new());
+static CACHED: Mutex<Vec<Variants>> = Mutex::new(Vec::new());
 
 /// By opcode: the number of its first variant, and one past the last of all. Variants are in the order of their rows.
 static FIRST_VARIANTS: LazyLock<Vec<u16>> = LazyLock::new(|| {
@@ -68,7 +68,7 @@ fn form_numbers(gpu: &Gpu) -> Arc<[FormNumbers]> {
 impl Variants {
     /// Those of a GPU, which are looked up once in a process.
     pub fn of(gpu: &Gpu) -> Variants {
-        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = CACHED.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(own) = known.iter().find(|variants| variants.gpu == *gpu) {
             return own.clone();
         }

@@ -67,7 +67,7 @@ fn name(argument: Argument) -> String {
         Argument::MergedWaveInfo => "merged wave info".to_owned(),
         Argument::AttributeRing => "place in the attribute ring".to_owned(),
         Argument::Connectivity => "vertices of the primitive".to_owned(),
-        Argument::CullState => "what is culled".to_owned(),
+        Argument::CullState => "cull state".to_owned(),
         Argument::ViewportTransform(number) => format!("viewport {}", CULL_VIEWPORT[usize::from(number & 3)]),
         Argument::VertexId => "vertex".to_owned(),
         Argument::InstanceId => "instance".to_owned(),

@@ -24,7 +24,7 @@ pub(super) struct ScalarOp {
 
 /// What is known of a value, and why not all of it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Known {
+struct PartialValue {
     value: u64,
     unknown: u64,
     why: Missing,
@@ -35,7 +35,7 @@ struct Known {
 pub(super) struct XorOf {
     reg: Reg,
     dwords: u8,
-    values: [Known; 2],
+    values: [PartialValue; 2],
     /// Where the second value is.
     second: Reg,
 }
@@ -49,7 +49,7 @@ fn both_registers(scalar: &ScalarOp) -> Option<[Reg; 2]> {
 }
 
 /// Follows an exclusive or: what is unknown of the result if it takes a value out of an earlier one, whose record then is of what is left.
-fn take_out(wave: &mut Wave, scalar: &ScalarOp) -> Option<Known> {
+fn take_out(wave: &mut Wave, scalar: &ScalarOp) -> Option<PartialValue> {
     let xor = wave.unknown.as_mut()?.xor.take()?;
     let read = both_registers(scalar)?;
     let (dst, dwords) = scalar.dst?;
@@ -72,7 +72,8 @@ fn note_xor(wave: &mut Wave, scalar: &ScalarOp, values: &[(u64, u64); 3]) {
     let (Some(read), Some((reg, dwords))) = (both_registers(scalar), scalar.dst) else { return };
     let Some(own) = read.iter().position(|source| *source == reg) else { return };
     let second = read[1 - own];
-    let known = |at: usize| Known { value: values[at].0, unknown: values[at].1, why: wave.why(read[at]) };
+    let known =
+        |at: usize| PartialValue { value: values[at].0, unknown: values[at].1, why: wave.why(read[at]) };
     let values = [known(own), known(1 - own)];
     if let Some(state) = &mut wave.unknown {
         state.xor = Some(XorOf { reg, dwords, values, second });
