@@ -166,31 +166,44 @@ impl<'a> Masks<'a> {
         let at = block.insts.len().saturating_sub(1);
         let branch = block.insts[at];
         let condition = program.operands(branch)[0];
-        let read_again = self.early.contains(&construct);
         let own = condition.as_temp().and_then(|temp| {
+            let insts = &program.blocks[entry].insts;
             let defines = |inst: &Inst| program.definitions(*inst).iter().any(|d| d.temp == Some(temp));
-            let place = program.blocks[entry].insts.iter().position(defines)?;
-            (uses.get(&temp) == Some(&1) && !read_again).then_some(place)
+            let place = insts.iter().position(defines)?;
+            let read_once = uses.get(&temp) == Some(&1) && !self.early.contains(&construct);
+            let reads = |inst: &Inst| program.operands(*inst).iter().any(|own| own.as_temp() == Some(temp));
+            let read_before = insts[place..at].iter().any(reads);
+            (!read_before).then_some((place, temp, !read_once))
         });
         self.full.insert(construct);
         self.insert_condition(construct, condition);
         let exec = exec_of(self.class);
         program.set_operands(branch, &[exec]);
-        if let Some(place) = own
-            && let Some(compare) = self.compare_to_exec(program, program.blocks[entry].insts[place])
-        {
-            let insts = &mut program.blocks[entry].insts;
-            insts.insert(at, compare);
-            insts.remove(place);
-            return true;
+        if let Some((place, temp, kept)) = own {
+            let inst = program.blocks[entry].insts[place];
+            let made = self.compare_to_exec(program, inst, kept.then_some(temp));
+            if let Some(made) = made.or_else(|| self.scalar_to_exec(program, inst, kept, uses)) {
+                let insts = &mut program.blocks[entry].insts;
+                insts.insert(at, made);
+                insts.remove(place);
+                let defines =
+                    program.definitions(made).iter().any(|definition| definition.temp == Some(temp));
+                if kept && !defines {
+                    let definitions = [Definition::temp(temp, self.class)];
+                    let operands = [exec];
+                    let copy = NewInst::pseudo(Pseudo::ParallelCopy, &definitions, &operands);
+                    program.insert(entry, at, &copy);
+                }
+                return true;
+            }
         }
         let definition = Definition::reg(PhysReg::EXEC, self.class);
         program.insert(entry, at, &NewInst::pseudo(Pseudo::ParallelCopy, &[definition], &[condition]));
         true
     }
 
-    /// The comparison that writes `exec` in place of one that makes a mask.
-    fn compare_to_exec(&self, program: &mut Program, inst: Inst) -> Option<Inst> {
+    /// The comparison that writes `exec` in place of one that makes a mask. Where it also writes a mask, that is the temporary.
+    fn compare_to_exec(&self, program: &mut Program, inst: Inst, kept: Option<Temp>) -> Option<Inst> {
         let Op::Hw(opcode) = program.op(inst) else { return None };
         let data = program[inst];
         if opcode.row().format != Format::Vopc || !matches!(data.form, Form::Native | Form::E64) {
@@ -201,15 +214,57 @@ impl<'a> Masks<'a> {
         let definitions: Vec<Definition> = shape::definitions(variant)
             .map(|slot| match slot.reg == Reg::EXEC.0 {
                 true => Definition::reg(PhysReg::EXEC, self.class),
-                false => Definition::temp(program.make_temp(self.class), self.class),
+                false => {
+                    let temp = kept.unwrap_or_else(|| program.make_temp(self.class));
+                    Definition::temp(temp, self.class)
+                }
             })
             .collect();
+        Some(self.made_again(program, inst, to_exec, &definitions))
+    }
+
+    /// The scalar instruction that writes `exec` in place of a mask that nothing else reads.
+    fn scalar_to_exec(
+        &self,
+        program: &mut Program,
+        inst: Inst,
+        kept: bool,
+        uses: &MixMap<Temp, u32>,
+    ) -> Option<Inst> {
+        let Op::Hw(opcode) = program.op(inst) else { return None };
+        let scalar = matches!(opcode.row().format, Format::Sop1 | Format::Sop2);
+        let reads_exec = program.operands(inst).iter().any(|own| own.reg == Some(PhysReg::EXEC));
+        let &[mask, ref others @ ..] = program.definitions(inst) else { return None };
+        let unread = |own: &Definition| {
+            own.reg == Some(PhysReg::SCC) && own.temp.is_none_or(|temp| !uses.contains_key(&temp))
+        };
+        // What reads `scc` stays near the instruction that writes it.
+        let reads_scc = self.variants.widest(opcode).is_none_or(|variant| {
+            shape::operands(variant).any(|slot| slot.reg == Reg::SCC.0)
+        });
+        if kept || !scalar || reads_exec || reads_scc || mask.reg.is_some() || !others.iter().all(unread) {
+            return None;
+        }
+        let mut definitions = vec![Definition::reg(PhysReg::EXEC, self.class)];
+        definitions.extend(others);
+        Some(self.made_again(program, inst, opcode, &definitions))
+    }
+
+    /// An instruction with the operands of another.
+    fn made_again(
+        &self,
+        program: &mut Program,
+        inst: Inst,
+        opcode: Opcode,
+        definitions: &[Definition],
+    ) -> Inst {
+        let data = program[inst];
         let operands = program.operands(inst).to_vec();
-        let mut new = NewInst::hw(to_exec, &definitions, &operands);
+        let mut new = NewInst::hw(opcode, definitions, &operands);
         (new.form, new.mods) = (data.form, data.mods);
         let made = program.make_inst(&new);
         program[made].loc = data.loc;
-        Some(made)
+        made
     }
 
     fn save(&mut self, program: &mut Program, construct: Construct) {

@@ -32,6 +32,8 @@ pub struct MachineBlock {
     pub succs: Vec<usize>,
     /// The loops and branches around it.
     pub depth: BlockDepth,
+    /// Lanes nearly always go on in the block that it branches over.
+    pub taken: bool,
 }
 
 /// A program as the hardware executes it.
@@ -63,6 +65,7 @@ pub fn from_program(program: &Program, variants: &Variants) -> Result<MachinePro
             preds: numbers(&data.linear_preds),
             succs: numbers(&data.linear_succs),
             depth: depth(data),
+            taken: data.taken,
         });
     }
     Ok(MachineProgram { gpu: program.gpu, neighbours: program.neighbours, blocks })

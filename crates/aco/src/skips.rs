@@ -7,7 +7,7 @@ use crate::assemble::target;
 use crate::jumps;
 use crate::machine::{MachineBlock, MachineProgram, plain};
 use crate::opt::computes;
-use unwedge_isa::amdgcn::model::{Format, Role, Trait};
+use unwedge_isa::amdgcn::model::{Format, Mod, Role, Trait};
 use unwedge_isa::amdgcn::{Gpu, Inst, Opcode, Operand, Reg, effects};
 
 /// The most instructions that are cheaper than a branch over them.
@@ -146,6 +146,15 @@ fn drop_writes(program: &mut MachineProgram) -> bool {
     changed
 }
 
+/// Whether an instruction has no effect without a lane: one that is harmless, an access of memory that lanes make, or a scalar load.
+fn is_idle(inst: &Inst) -> bool {
+    let row = inst.row();
+    let local = inst.mods.has(Mod::Gds) || row.traits.has(Trait::GdsAlways);
+    is_harmless(inst)
+        || row.format == Format::Smem && row.traits.has(Trait::Load)
+        || row.format.is_memory() && effects::is_vector(row.format) && row.role != Role::Cache && !local
+}
+
 /// Whether an instruction does nothing without a lane but compute what only lanes read.
 fn is_harmless(inst: &Inst) -> bool {
     let row = inst.row();
@@ -166,10 +175,12 @@ fn drop_branches(program: &mut MachineProgram) -> bool {
         let Some(over) = target(&last).filter(|over| *over > block) else { continue };
         let skipped = &program.blocks[block + 1..over];
         let count: usize = skipped.iter().map(|block| block.insts.len()).sum();
-        let harmless = skipped.iter().all(|block| block.insts.iter().all(|inst| is_harmless(&inst.inst)));
+        let insts = || skipped.iter().flat_map(|block| &block.insts);
+        let harmless = count <= SHORT && insts().all(|inst| is_harmless(&inst.inst));
+        let idle = program.blocks[block].taken && insts().all(|inst| is_idle(&inst.inst));
         // The next block is where the wave goes on, and nothing comes to the blocks from elsewhere.
         let follows = program.blocks[block].succs.contains(&(block + 1));
-        if count > SHORT || !harmless || !follows || over == block + 1 {
+        if !(harmless || idle) || !follows || over == block + 1 {
             continue;
         }
         let data = &mut program.blocks[block];

@@ -207,6 +207,9 @@ impl Checker<'_> {
         if func.exact(inst) && !op.has(Traits::FLOAT) {
             return Err(format!("{} cannot be exact", op.name()));
         }
+        if func.taken(inst) && op != Op::If {
+            return Err(format!("{} has no arm to take", op.name()));
+        }
         let described = |reason: String| format!("{}: {reason}", op.name());
         match op {
             Op::Block | Op::If | Op::Loop => return self.structured(inst, args),

@@ -112,6 +112,10 @@ impl Allocator<'_> {
         let mut wishes = Wishes::new();
         if let Some(temp) = definition.temp {
             wishes.extend(self.fixed_wish(work, temp));
+            // A part stays where it is if the vector ends: moving it to others here is no better than doing so there.
+            if self.program.op(work.inst).is(Pseudo::SplitVector) {
+                self.source_wishes(work, at, &mut wishes);
+            }
             wishes.extend(self.part_wish(work, temp, class));
             wishes.extend(self.tables.hints.group_reg(temp));
         }
@@ -236,12 +240,20 @@ impl Allocator<'_> {
                     }
                 }
                 for (name, to) in plan {
-                    self.move_to(work, name, to);
+                    self.move_for_room(work, name, to);
                 }
                 return Some(span);
             }
         }
         None
+    }
+
+    /// Moves a value because another one needs its place.
+    fn move_for_room(&mut self, work: &mut Work, name: Temp, to: RegSpan) {
+        if to.first >= VECTOR {
+            self.moved_vgprs += u32::from(to.count);
+        }
+        self.move_to(work, name, to);
     }
 
     fn stays(&self, work: &Work, name: Temp) -> bool {
@@ -326,7 +338,7 @@ impl Allocator<'_> {
             }
         }
         for (name, to) in plan {
-            self.move_to(work, name, to);
+            self.move_for_room(work, name, to);
         }
         let mut wanted: Vec<usize> = open
             .iter()

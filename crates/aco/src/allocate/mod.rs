@@ -18,11 +18,15 @@ use crate::error::FinishError;
 use crate::ir::shape::Variants;
 use crate::ir::{Block, PhysReg, Program, Progress, RegClass, RegCounts, Temp};
 use crate::live::Liveness;
-use crate::occupancy::allocated_vgprs;
+use crate::occupancy::{allocated_vgprs, waves};
 use file::{RegFile, RegSpan, VECTOR};
 use hints::Hints;
 use instruction::Work;
 use unwedge_base::entity::Entity;
+use unwedge_isa::amdgcn::Gpu;
+
+/// How many vector registers have to be moved that more of them are worth another attempt.
+const MANY_MOVED: u32 = 2;
 
 /// How many registers of each bank may be given away.
 #[derive(Debug, Clone, Copy)]
@@ -59,6 +63,7 @@ struct Allocator<'a> {
     /// The next register for a linear vector temporary.
     next_linear: u16,
     used: RegCounts,
+    moved_vgprs: u32,
     block: Block,
 }
 
@@ -82,14 +87,41 @@ pub(crate) fn allocate(
     let tight = granted.saturating_sub(linear).min(most);
     let bounds = Bounds { sgprs: limits.sgprs.min(program.gpu.sgprs()), vgprs: tight };
     if tight == most {
-        return attempt(program, live, variants, bounds, tables);
+        return Ok(attempt(program, live, variants, bounds, tables)?.used);
     }
     let result = attempt(program, live, variants, bounds, tables);
-    if !matches!(result, Err(FinishError::Registers { .. })) {
-        return result;
+    let wider = match &result {
+        Ok(allocated) => roomier(&program.gpu, live, allocated.moved_vgprs).min(most),
+        Err(FinishError::Registers { .. }) => most,
+        Err(_) => tight,
+    };
+    if wider <= tight {
+        return Ok(result?.used);
     }
     program.clone_from(before);
-    attempt(program, live, variants, Bounds { vgprs: most, ..bounds }, tables)
+    Ok(attempt(program, live, variants, Bounds { vgprs: wider, ..bounds }, tables)?.used)
+}
+
+/// How many vector registers, without linear ones, there may be where so many were moved because others needed their place: more than are
+/// needed, if a SIMD holds as many waves with them. 0: those that are needed.
+fn roomier(gpu: &Gpu, live: &Liveness, moved: u32) -> u16 {
+    if moved < MANY_MOVED {
+        return 0;
+    }
+    let granted = allocated_vgprs(gpu, live.demand);
+    let more = RegCounts { vgprs: granted + 1, ..live.demand };
+    match waves(gpu, more) == waves(gpu, live.demand) {
+        true => allocated_vgprs(gpu, more).saturating_sub(live.linear_vgprs),
+        false => 0,
+    }
+}
+
+/// What an attempt has come to.
+#[derive(Debug, Clone, Copy, Default)]
+struct Allocated {
+    used: RegCounts,
+    /// Vector registers whose values were moved, because others needed their place.
+    moved_vgprs: u32,
 }
 
 fn attempt(
@@ -98,12 +130,13 @@ fn attempt(
     variants: &Variants,
     bounds: Bounds,
     tables: &mut AllocationTables,
-) -> Result<RegCounts, FinishError> {
+) -> Result<Allocated, FinishError> {
     let mut work = std::mem::take(&mut tables.work);
     let mut allocator = Allocator::new(program, live, variants, bounds, tables);
     let result = allocator.run(&mut work);
+    let allocated = Allocated { used: allocator.used, moved_vgprs: allocator.moved_vgprs };
     tables.work = work;
-    result
+    result.map(|()| allocated)
 }
 
 /// As many empty lists, in the memory of those that there are.
@@ -139,11 +172,12 @@ impl<'a> Allocator<'a> {
             tables,
             next_linear: VECTOR + bounds.vgprs,
             used: RegCounts::default(),
+            moved_vgprs: 0,
             block: Block::new(0),
         }
     }
 
-    fn run(&mut self, work: &mut Work) -> Result<RegCounts, FinishError> {
+    fn run(&mut self, work: &mut Work) -> Result<(), FinishError> {
         let mut unions = Vec::new();
         for block in self.program.blocks.keys() {
             self.block = block;
@@ -161,7 +195,7 @@ impl<'a> Allocator<'a> {
         self.fill_phis()?;
         rename::remove_trivial(self.program, &unions);
         self.program.progress = Progress::Allocated;
-        Ok(self.used)
+        Ok(())
     }
 
     /// A name for a temporary of the program before, or for a copy of one.

@@ -8,7 +8,7 @@ use crate::ir::{Definition, NewInst, Operand, Payload, PhysReg, RegClass};
 use unwedge_isa::amdgcn::model::Mod;
 use unwedge_isa::amdgcn::waits::{Counter, fields};
 use unwedge_isa::amdgcn::{Gfx, Mods, Opcode, Reg};
-use unwedge_shader::ir::{BarrierInfo, MemoryKinds, Scope};
+use unwedge_shader::ir::{BarrierInfo, MemoryKinds, Order, Scope};
 
 /// `scope` of a cache instruction of gfx12: the device.
 const SCOPE_DEVICE: i32 = 2;
@@ -36,7 +36,8 @@ impl Emitter<'_> {
                 self.hw(Opcode::s_barrier, &[], &[]);
             }
         }
-        if orders && !MemoryKinds::SHARED.has(info.kinds) {
+        let acquires = info.order.any(Order::ACQUIRE.or(Order::VISIBLE));
+        if orders && acquires && !MemoryKinds::SHARED.has(info.kinds) {
             self.invalidate(info);
         }
         Ok(())

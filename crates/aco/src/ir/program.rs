@@ -106,6 +106,8 @@ pub struct BlockData {
     pub jump: Jump,
     /// All lanes that the program started with, and have not ended, are active.
     pub top_level: bool,
+    /// Lanes nearly always go on in its first successor, so the wave does not look whether there are any.
+    pub taken: bool,
     /// How many loops are around it.
     pub loop_depth: u16,
     /// How many divergent `if`s are around it.
@@ -132,6 +134,7 @@ impl Clone for BlockData {
             construct,
             jump,
             top_level,
+            taken,
             loop_depth,
             divergent_depth,
             uniform_depth,
@@ -142,6 +145,7 @@ impl Clone for BlockData {
         self.linear_preds.clone_from(linear_preds);
         self.linear_succs.clone_from(linear_succs);
         (self.role, self.construct, self.jump, self.top_level) = (*role, *construct, *jump, *top_level);
+        self.taken = *taken;
         (self.loop_depth, self.divergent_depth) = (*loop_depth, *divergent_depth);
         self.uniform_depth = *uniform_depth;
     }

@@ -83,6 +83,9 @@ impl fmt::Display for Text<'_> {
             if data.top_level {
                 f.write_str(" top")?;
             }
+            if data.taken {
+                f.write_str(" taken")?;
+            }
             match data.jump {
                 Jump::None => {}
                 Jump::Break(construct) => write!(f, " break {construct}")?,
@@ -369,7 +372,7 @@ fn parse_block<'a>(program: &mut Program, line: &'a str) -> Result<(), LineError
             .ok_or(("no such construct", word))
     };
     let block = {
-        let mut data = (None, [0u16; 3], false, Jump::None, [const { Vec::new() }; 4]);
+        let mut data = (None, [0u16; 3], [false; 2], Jump::None, [const { Vec::new() }; 4]);
         loop {
             match next()? {
                 "depth" => {
@@ -378,7 +381,8 @@ fn parse_block<'a>(program: &mut Program, line: &'a str) -> Result<(), LineError
                         *depth = word.parse().map_err(|_| ("not a number", word))?;
                     }
                 }
-                "top" => data.2 = true,
+                "top" => data.2[0] = true,
+                "taken" => data.2[1] = true,
                 "break" => data.3 = Jump::Break(construct(next()?)?),
                 "continue" => data.3 = Jump::Continue(construct(next()?)?),
                 "preds" => {
@@ -398,7 +402,8 @@ fn parse_block<'a>(program: &mut Program, line: &'a str) -> Result<(), LineError
     let new = program.add_block();
     let data = &mut program.blocks[new];
     data.role = role;
-    (data.construct, data.top_level, data.jump) = (block.0, block.2, block.3);
+    (data.construct, data.jump) = (block.0, block.3);
+    [data.top_level, data.taken] = block.2;
     [data.loop_depth, data.divergent_depth, data.uniform_depth] = block.1;
     [data.logical_preds, data.linear_preds, data.logical_succs, data.linear_succs] = block.4;
     Ok(())

@@ -29,16 +29,52 @@ fn left_in_scc(program: &Program, inst: Inst) -> Option<Temp> {
     definition?.temp
 }
 
+/// The blocks in which booleans are left in `scc`.
+fn bits_of_blocks(program: &Program) -> MixMap<Temp, Block> {
+    let mut made = MixMap::default();
+    for (block, data) in program.blocks.iter() {
+        made.extend(data.insts.iter().filter_map(|inst| Some((left_in_scc(program, *inst)?, block))));
+    }
+    made
+}
+
+/// Booleans that are in a register between blocks anyway: others read them than one sort of choice.
+fn kept_bits(program: &Program, made: &MixMap<Temp, Block>) -> MixSet<Temp> {
+    let mut kept = MixSet::default();
+    let mut choices: MixMap<Temp, [Option<u64>; 2]> = MixMap::default();
+    for (block, data) in program.blocks.iter() {
+        for &inst in &data.insts {
+            let choice = chosen_by(program, inst);
+            let operands = program.operands(inst);
+            let far = |temp: &Temp| made.get(temp).is_some_and(|own| *own != block);
+            for bit in operands.iter().filter_map(|operand| operand.as_temp()).filter(far) {
+                let chosen = [0, 1].map(|at| operands.get(at).and_then(|operand| operand.as_const()));
+                if choice != Some(bit) || *choices.entry(bit).or_insert(chosen) != chosen {
+                    kept.insert(bit);
+                }
+            }
+        }
+    }
+    kept
+}
+
 /// Moves the choices.
 pub(super) fn choose_early(program: &mut Program) {
     let mut moved: MixMap<Temp, Vec<Inst>> = MixMap::default();
     let mut all: MixSet<Inst> = MixSet::default();
-    for data in program.blocks.values() {
-        let made: MixSet<Temp> = data.insts.iter().filter_map(|inst| left_in_scc(program, *inst)).collect();
+    let blocks_of_bits = bits_of_blocks(program);
+    let kept = kept_bits(program, &blocks_of_bits);
+    for (block, data) in program.blocks.iter() {
         for &inst in &data.insts {
-            let Some(bit) = chosen_by(program, inst).filter(|bit| made.contains(bit)) else { continue };
-            moved.entry(bit).or_default().push(inst);
-            all.insert(inst);
+            let Some(bit) = chosen_by(program, inst) else { continue };
+            let moves = match blocks_of_bits.get(&bit) {
+                Some(made) => *made == block || !kept.contains(&bit),
+                None => false,
+            };
+            if moves {
+                moved.entry(bit).or_default().push(inst);
+                all.insert(inst);
+            }
         }
     }
     if all.is_empty() {

@@ -95,6 +95,7 @@ impl Combiner<'_> {
                 || self.fold_masks(inst)
                 || self.fields(inst)
                 || self.small_product(inst)
+                || self.small_difference(inst)
                 || self.multiply_add(inst)
                 || self.clamp(inst)
                 || self.extreme_of_three(inst)

@@ -147,7 +147,7 @@ impl Combiner<'_> {
         true
     }
 
-    /// Parts of a vector one after the other, all of another one in their order, are that vector.
+    /// Parts of a vector one after the other, all of another one in their order, are that vector, unless others read the parts.
     pub(super) fn whole(&mut self, inst: Inst) -> bool {
         if !self.program.op(inst).is(Pseudo::CreateVector) {
             return false;
@@ -166,7 +166,13 @@ impl Combiner<'_> {
                     .zip(&parts[first..])
                     .all(|(made, part)| made.temp.is_some() && made.temp == part.as_temp());
             let vector = self.program.operands(split)[0];
-            if !same || made.len() < 2 || vector.as_temp().is_none() || vector.reg.is_some() {
+            let Some(whole) = vector.as_temp().filter(|_| same && made.len() >= 2 && vector.reg.is_none()) else {
+                continue;
+            };
+            // A vector that lives on is not taken apart where it is: parts that others read would be copied.
+            let others_read =
+                made.iter().any(|made| made.temp.is_some_and(|temp| self.uses.count(temp) > 1));
+            if others_read && self.uses.count(whole) == 1 {
                 continue;
             }
             if made.len() == parts.len() && vector.class == class {

@@ -43,6 +43,8 @@ impl Combiner<'_> {
             {
                 amount(0).map_or(any, |shift| self.most_of_part(inst, 1) << shift)
             }
+            Op::Hw(O::ds_read_u8 | O::buffer_load_ubyte) if first => 0xff,
+            Op::Hw(O::ds_read_u16 | O::buffer_load_ushort) if first => 0xffff,
             // Modifiers change what is read and written.
             Op::Hw(_) if self.source(operand).is_none() || !first => any,
             Op::Hw(opcode) => match opcode {
@@ -99,6 +101,28 @@ impl Combiner<'_> {
             return false;
         }
         self.become_op(inst, product, &operands);
+        true
+    }
+
+    /// A difference to a small number that is shifted: a product with a negative power of two, and a sum.
+    pub(super) fn small_difference(&mut self, inst: Inst) -> bool {
+        const MOST: u64 = 0x7f_ffff;
+        let both = Opcode::v_mad_i32_i24;
+        if self.program.op(inst) != Op::Hw(Opcode::v_sub_u32) || self.program[inst].mods != Mods::default() {
+            return false;
+        }
+        let &[from, shifted] = self.program.operands(inst) else { return false };
+        let Some(inner) = self.only_source(shifted) else { return false };
+        let &[amount, number] = self.program.operands(inner) else { return false };
+        let shift = amount.as_const().filter(|bits| *bits < MOST.count_ones().into());
+        let (Op::Hw(Opcode::v_lshlrev_b32), Some(shift)) = (self.program.op(inner), shift) else {
+            return false;
+        };
+        let operands = [number, Operand::c32((1u32 << shift).wrapping_neg()), from];
+        if self.most(number, DEPTH) > MOST || !self.fits(both, &operands, true) {
+            return false;
+        }
+        self.become_op(inst, both, &operands);
         true
     }
 

@@ -57,10 +57,7 @@ impl Selector<'_> {
             (Op::AmdExport, ShaderPayload::Export(export)) => self.export_words(inst, &export),
             (Op::AmdSendMessage, ShaderPayload::Number(message)) => {
                 let word = self.scalar(func.args(inst)[0]);
-                let word = self.in_scalar(word);
-                let m0 = Operand::reg(PhysReg::M0, RegClass::S1);
-                self.pseudo(Pseudo::ParallelCopy, &[Definition::reg(PhysReg::M0, RegClass::S1)], &[word]);
-                self.add(&NewInst::hw(Opcode::s_sendmsg, &[], &[Operand::c32(message.into()), m0]));
+                self.send_message(message.into(), word);
             }
             (Op::AmdLaneBelow, ShaderPayload::Number(bit)) => {
                 // The field is as wide as the count says; bits below the count are not among those that choose its start.
@@ -133,12 +130,13 @@ impl Selector<'_> {
             (Op::AmdAtomicAddGds, _) if self.gfx < Gfx::Gfx11 => {
                 let [value, offset, limit] = self.scalars(inst);
                 let (value, offset) = (self.in_vgpr(value), self.in_vgpr(offset));
-                let limit = self.in_scalar(limit);
-                self.pseudo(Pseudo::ParallelCopy, &[Definition::reg(PhysReg::M0, RegClass::S1)], &[limit]);
+                let operands = [offset, value, self.in_m0(limit)];
                 let before = self.program.make_temp(RegClass::V1);
-                let m0 = Operand::reg(PhysReg::M0, RegClass::S1);
-                let (definitions, operands) = ([Definition::temp(before, RegClass::V1)], [offset, value, m0]);
-                let mut new = NewInst::hw(Opcode::ds_add_rtn_u32, &definitions, &operands);
+                let definitions = [Definition::temp(before, RegClass::V1)];
+                let mut new = match self.read[result()] {
+                    0 => NewInst::hw(Opcode::ds_add_u32, &[], &operands),
+                    _ => NewInst::hw(Opcode::ds_add_rtn_u32, &definitions, &operands),
+                };
                 new.mods.set(Mod::Gds, 1);
                 new.payload = Payload::Memory(Memory {
                     kinds: MemoryKinds::SHARED,
@@ -146,13 +144,32 @@ impl Selector<'_> {
                     private: false,
                 });
                 self.add(&new);
-                self.define(result(), &[Operand::temp(before, RegClass::V1)]);
+                let before = match self.read[result()] {
+                    0 => Operand::undef(RegClass::V1),
+                    _ => Operand::temp(before, RegClass::V1),
+                };
+                self.define(result(), &[before]);
             }
             (Op::AmdAtomicAddGds, _) => return Some(Err(self.unsupported(inst, None))),
             (Op::AmdPermuteLane16 | Op::AmdDot4, _) => return Some(Err(self.unsupported(inst, None))),
             _ => return None,
         }
         Some(Ok(()))
+    }
+
+    /// A uniform value as the operand that an instruction reads in `m0`. Several may read it there, so it is not copied for each.
+    fn in_m0(&mut self, operand: Operand) -> Operand {
+        let word = self.in_sgpr(operand);
+        match word.as_temp() {
+            Some(temp) => Operand::fixed(temp, RegClass::S1, PhysReg::M0),
+            None => word,
+        }
+    }
+
+    /// Sends a message with a word.
+    pub(super) fn send_message(&mut self, code: u32, word: Operand) {
+        let operands = [Operand::c32(code), self.in_m0(word)];
+        self.add(&NewInst::hw(Opcode::s_sendmsg, &[], &operands));
     }
 
     /// The address of an access to a buffer: vector operand, descriptor, scalar offset; its modifiers, and the offset that is left for the
@@ -234,7 +251,7 @@ impl Selector<'_> {
             new.payload = if constant {
                 Payload::Memory(Memory::CONSTANT)
             } else {
-                Payload::Memory(Memory { kinds: MemoryKinds::BUFFERS, access: buffer.access, private: false })
+                Payload::Memory(Memory { kinds: MemoryKinds::OUTPUTS, access: buffer.access, private: false })
             };
             self.add(&new);
             lanes.extend(self.split(Operand::temp(temp, class), 1));
@@ -310,7 +327,7 @@ impl Selector<'_> {
             new.mods.set(Mod::Offen, uses[1].into());
             new.mods.set(Mod::Offset, run.offset as i32);
             new.payload = Payload::Memory(Memory {
-                kinds: MemoryKinds::BUFFERS,
+                kinds: MemoryKinds::OUTPUTS,
                 access: buffer.access,
                 private: false,
             });

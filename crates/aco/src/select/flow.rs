@@ -465,6 +465,7 @@ impl Selector<'_> {
         if parts {
             let data = &mut self.program.blocks[before];
             (data.role, data.construct) = (Role::Branch, Some(construct));
+            data.taken = self.func.taken(inst);
             self.frames[depth].inverts = true;
             self.frames[depth].invert.push(before);
         }

@@ -39,8 +39,12 @@ pub(super) fn buffer_atomic(op: AtomicOp, compares: bool) -> Option<Opcode> {
     })
 }
 
-/// The most that an offset of an LDS instruction with two addresses may be, in words, for the first of two.
+/// The most that an offset of an LDS instruction with two addresses may be, in words.
 const MAX_LDS_PAIR: u64 = 255;
+/// Bytes of a word of LDS.
+const LDS_WORD: u64 = 4;
+/// The alignment from which on pairs of words are accessed, as a power of two.
+const LDS_PAIR_ALIGN: u8 = 2;
 
 /// Words that one LDS instruction accesses.
 struct LdsRun {
@@ -341,6 +345,35 @@ impl Selector<'_> {
 
     /// The address and the constant offset of an LDS instruction. From gfx7 on their sum wraps as that of the shader does.
     fn lds_address(&mut self, offset: Value) -> (Operand, u64) {
+        let (base, constant) = self.lds_parts(offset);
+        (self.in_vgpr(base), constant)
+    }
+
+    /// The same for so many words. Words that are accessed in pairs have short offsets, so the address takes most of a long one, and as
+    /// much of it as of those of its neighbours.
+    fn lds_words_address(&mut self, offset: Value, words: usize, align: u8) -> (Operand, u64) {
+        let (base, constant) = self.lds_parts(offset);
+        let pairs = words > 1 && align == LDS_PAIR_ALIGN && self.gfx >= Gfx::Gfx7;
+        let last = (words as u64).saturating_sub(1);
+        if !pairs || constant / LDS_WORD + last <= MAX_LDS_PAIR {
+            return (self.in_vgpr(base), constant);
+        }
+        let most = MAX_LDS_PAIR + 1;
+        let kept = Some(constant / LDS_WORD % most).filter(|kept| kept + last <= MAX_LDS_PAIR);
+        let kept = kept.unwrap_or(0) * LDS_WORD;
+        let excess = (constant - kept) as u32;
+        let address = match base.as_const() {
+            Some(bits) => self.in_vgpr(Operand::c32((bits as u32).wrapping_add(excess))),
+            None => {
+                let base = self.in_vgpr(base);
+                self.vector_add(base, Operand::c32(excess))
+            }
+        };
+        (address, kept)
+    }
+
+    /// What lanes may differ in of an address in LDS, and the constant rest.
+    fn lds_parts(&mut self, offset: Value) -> (Operand, u64) {
         let func = self.func;
         let (mut base, mut constant) = (offset, 0);
         while self.gfx >= Gfx::Gfx7
@@ -357,22 +390,27 @@ impl Selector<'_> {
         let address = self.scalar(base);
         match address.as_const() {
             Some(bytes) if bytes + constant <= MAX_LDS_OFFSET - MAX_VALUE_BYTES => {
-                (self.in_vgpr(Operand::c32(0)), bytes + constant)
+                (Operand::c32(0), bytes + constant)
             }
-            _ => (self.in_vgpr(address), constant),
+            _ => (address, constant),
         }
     }
 
     /// How many words from an offset on one LDS instruction accesses, with its offset and the second offset that it has. `align` is that of
     /// the address which is `done` bytes before.
     fn lds_run(&self, words: usize, at: u64, done: u64, align: u8) -> LdsRun {
-        let pairs = at.is_multiple_of(4) && at / 4 < MAX_LDS_PAIR && align >= 2 && self.gfx >= Gfx::Gfx7;
+        let pairs = at.is_multiple_of(LDS_WORD)
+            && at / LDS_WORD < MAX_LDS_PAIR
+            && align >= LDS_PAIR_ALIGN
+            && self.gfx >= Gfx::Gfx7;
         match words {
             0 | 1 => LdsRun { words: 1, first: at, second: None },
             _ if align >= 3 && done.is_multiple_of(8) && self.gfx >= Gfx::Gfx7 => {
                 LdsRun { words: 2, first: at, second: None }
             }
-            _ if pairs => LdsRun { words: 2, first: at / 4, second: Some(at / 4 + 1) },
+            _ if pairs => {
+                LdsRun { words: 2, first: at / LDS_WORD, second: Some(at / LDS_WORD + 1) }
+            }
             _ => LdsRun { words: 1, first: at, second: None },
         }
     }
@@ -380,13 +418,16 @@ impl Selector<'_> {
     fn load_shared(&mut self, inst: Inst, mem: &MemAccess) -> Selected<Vec<Operand>> {
         use Opcode as O;
         let ty = self.func.ty(self.func.result(inst));
-        let (address, first) = self.lds_address(self.func.args(inst)[0]);
         let bytes = match ty.base {
             Base::B8 => 1,
             Base::B16 => 2,
             _ => 4,
         };
         let count = self.result_words(inst) as usize;
+        let (address, first) = match bytes {
+            4 => self.lds_words_address(self.func.args(inst)[0], count, mem.align),
+            _ => self.lds_address(self.func.args(inst)[0]),
+        };
         let mut words = Vec::new();
         while words.len() < count {
             let done = words.len() as u64 * bytes;
@@ -479,12 +520,15 @@ impl Selector<'_> {
         use Opcode as O;
         let func = self.func;
         let args = func.args(inst);
-        let (address, first) = self.lds_address(args[1]);
         let base = func.ty(args[0]).base;
         let bytes = match base {
             Base::B8 => 1,
             Base::B16 => 2,
             _ => 4,
+        };
+        let (address, first) = match bytes {
+            4 => self.lds_words_address(args[1], words.len(), mem.align),
+            _ => self.lds_address(args[1]),
         };
         let mut at = 0;
         while at < words.len() {

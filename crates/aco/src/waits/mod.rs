@@ -8,7 +8,7 @@
 mod pending;
 
 use crate::machine::{MachineInst, MachineProgram, plain};
-use pending::PendingSet;
+use pending::{PendingSet, only_stores};
 pub(crate) use pending::events;
 use std::collections::BTreeSet;
 use unwedge_isa::amdgcn::model::Role;
@@ -55,12 +55,13 @@ fn insert_for(program: &mut MachineProgram, all: bool) {
 fn follow(insts: &[MachineInst], gpu: &Gpu, pending: &mut PendingSet, all: bool, out: &mut Vec<MachineInst>) {
     let generation = gpu.generation();
     let mut asked: WaitNumbers = [None; Counter::COUNT];
-    for inst in insts {
+    for (at, inst) in insts.iter().enumerate() {
         if inst.inst.row().role == Role::Wait {
             ask(inst, generation, &mut asked);
             continue;
         }
         let mut numbers = if all { [Some(0); Counter::COUNT] } else { pending.needs(&inst.inst, gpu) };
+        join_stores(&insts[at..], gpu, pending, &mut numbers);
         for ((counter, number), asked) in Counter::ALL.iter().zip(&mut numbers).zip(&mut asked) {
             let least = match (*number, asked.take()) {
                 (Some(own), Some(asked)) => Some(own.min(asked)),
@@ -77,6 +78,28 @@ fn follow(insts: &[MachineInst], gpu: &Gpu, pending: &mut PendingSet, all: bool,
         *number = number.filter(|number| pending.wait(*counter, *number));
     }
     write(&asked, gpu, out);
+}
+
+/// The most stores that wait together.
+const JOINED: usize = 8;
+
+/// Stores that follow each other wait for all that they read before the first of them: they are short, and one wait is shorter than several.
+fn join_stores(insts: &[MachineInst], gpu: &Gpu, pending: &PendingSet, numbers: &mut WaitNumbers) {
+    let Some((first, rest)) = insts.split_first() else { return };
+    if numbers.iter().all(Option::is_none) || !only_stores(&first.inst, gpu) {
+        return;
+    }
+    let format = first.inst.row().format;
+    let joined = rest.iter().take(JOINED - 1);
+    for next in
+        joined.take_while(|next| next.inst.row().format == format && only_stores(&next.inst, gpu))
+    {
+        for (number, other) in numbers.iter_mut().zip(pending.needs(&next.inst, gpu)) {
+            if let (Some(number), Some(other)) = (number, other) {
+                *number = other.min(*number);
+            }
+        }
+    }
 }
 
 /// The numbers of a wait.

@@ -110,6 +110,12 @@ fn touched(inst: &Inst, gpu: &Gpu) -> (Regs, Regs) {
     (reads, writes)
 }
 
+/// Whether an instruction stores or exports, and writes no register.
+pub(super) fn only_stores(inst: &Inst, gpu: &Gpu) -> bool {
+    let format = inst.row().format;
+    (format.is_memory() || format == Format::Exp) && touched(inst, gpu).1.is_empty()
+}
+
 /// Whether a later event of the same sort writes its results after it.
 fn in_order(counted: &CounterUse, generation: Gfx) -> bool {
     counted.order != 0

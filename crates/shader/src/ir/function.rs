@@ -56,6 +56,7 @@ struct ValueData {
 struct InstData {
     op: Op,
     exact: bool,
+    taken: bool,
     linked: bool,
     region: Region,
     prev: Link,
@@ -146,6 +147,7 @@ impl Function {
         self.insts.push(InstData {
             op,
             exact: false,
+            taken: false,
             linked: false,
             region: Region::new(0),
             prev: Link::NONE,
@@ -288,6 +290,12 @@ impl Function {
     /// Says whether float arithmetic must be done as written (`NoContraction`).
     pub fn set_exact(&mut self, inst: Inst, exact: bool) {
         self.insts[inst].exact = exact;
+    }
+
+    /// Says that a wave nearly always has invocations that take the first arm of an `if`. A wave without one may execute it, too, if nothing
+    /// in it has an effect then.
+    pub fn set_taken(&mut self, inst: Inst, taken: bool) {
+        self.insts[inst].taken = taken;
     }
 
     /// Sets the source position.
@@ -509,6 +517,11 @@ impl Function {
     /// Whether float arithmetic must be done as written.
     pub fn exact(&self, inst: Inst) -> bool {
         self.insts[inst].exact
+    }
+
+    /// Whether a wave nearly always takes the first arm of an `if`.
+    pub fn taken(&self, inst: Inst) -> bool {
+        self.insts[inst].taken
     }
 
     /// The source position.

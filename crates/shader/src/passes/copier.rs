@@ -88,6 +88,7 @@ impl Copier {
         let types: Vec<Type> = func.results(inst).iter().map(|&value| func.ty(value)).collect();
         let copy = func.make_inst(op, payload, &args, &types);
         func.set_exact(copy, func.exact(inst));
+        func.set_taken(copy, func.taken(inst));
         func.set_loc(copy, func.loc(inst));
         for number in 0..types.len() {
             let (from, to) = (func.results(inst)[number], func.results(copy)[number]);

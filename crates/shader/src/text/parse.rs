@@ -438,6 +438,7 @@ impl Parser<'_> {
         }
         let op = self.named("an operation", Op::from_name)?;
         let exact = self.eat('!')?;
+        let taken = self.eat('+')?;
         let mut label = None;
         let payload = self.payload(func, op, counts, &mut label)?;
         let mut args = Vec::new();
@@ -456,6 +457,7 @@ impl Parser<'_> {
         }
         let inst = func.make_inst(op, payload, &args, &types);
         func.set_exact(inst, exact);
+        func.set_taken(inst, taken);
         if let Token::Loc(number) = self.token {
             self.bump()?;
             if number as usize >= counts.locs {

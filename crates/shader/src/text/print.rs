@@ -268,6 +268,9 @@ impl<'a> FunctionPrinter<'a> {
         if func.exact(inst) {
             self.out.push('!');
         }
+        if func.taken(inst) {
+            self.out.push('+');
+        }
         if matches!(func.payload(inst), Payload::Body(_) | Payload::Arms(..)) {
             self.labels[inst] = self.next_label;
             self.next_label += 1;

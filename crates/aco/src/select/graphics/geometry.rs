@@ -222,7 +222,7 @@ impl Selector<'_> {
     pub(super) fn geometry_message(&mut self, stream: u8, cut: bool) {
         let wave = self.geometry_wave();
         let code = if cut { CUT } else { EMIT };
-        self.message(code | u32::from(stream) << STREAM, wave);
+        self.send_message(code | u32::from(stream) << STREAM, wave);
     }
 
     fn geometry_wave(&mut self) -> Operand {
@@ -246,6 +246,6 @@ impl Selector<'_> {
             self.add(&NewInst::hw(Opcode::s_waitcnt, &[], &[Operand::c32(all.into())]));
         }
         let wave = self.geometry_wave();
-        self.message(DONE, wave);
+        self.send_message(DONE, wave);
     }
 }

@@ -4,7 +4,7 @@
 use super::exports::Export;
 use super::{Selected, Selector};
 use crate::abi::Argument;
-use crate::ir::{Definition, NewInst, Operand, PhysReg, Pseudo, RegClass};
+use crate::ir::{Operand, RegClass};
 use crate::stages::MergedWaveInfo;
 use unwedge_isa::amdgcn::Opcode;
 
@@ -51,15 +51,7 @@ impl Selector<'_> {
         let shift = Operand::c32(MESSAGE_PRIMITIVES);
         let primitives = self.salu(Opcode::s_lshl_b32, RegClass::S1, &[primitives, shift]);
         let both = self.salu(Opcode::s_or_b32, RegClass::S1, &[vertices, primitives]);
-        self.message(ALLOCATE, both);
-    }
-
-    /// Sends a message with a word.
-    pub(super) fn message(&mut self, code: u32, word: Operand) {
-        let m0 = PhysReg::M0;
-        self.pseudo(Pseudo::ParallelCopy, &[Definition::reg(m0, RegClass::S1)], &[word]);
-        let operands = [Operand::c32(code), Operand::reg(m0, RegClass::S1)];
-        self.add(&NewInst::hw(Opcode::s_sendmsg, &[], &operands));
+        self.send_message(ALLOCATE, both);
     }
 
     /// What a workgroup of primitive shaders begins with.

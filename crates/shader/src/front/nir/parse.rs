@@ -49,6 +49,8 @@ pub(super) enum Item<'a> {
     If {
         condition: u32,
         end: usize,
+        /// The driver knows that a wave nearly always takes the first arm.
+        taken: bool,
     },
     Else,
     EndIf,
@@ -178,6 +180,8 @@ struct Parser<'a> {
     jumped: bool,
     /// The block that phis may follow.
     phis: Option<usize>,
+    /// Whether the line says that a wave nearly always takes the first arm.
+    taken: bool,
 }
 
 #[derive(PartialEq, Eq)]
@@ -189,6 +193,9 @@ enum State {
     End,
 }
 
+/// The comment of an `if` whose first arm a wave nearly always takes.
+const ALWAYS_TAKEN: &str = "always taken";
+
 /// The most shaders of a text: those of two stages that run merged.
 const MAX_PROGRAMS: usize = 2;
 
@@ -199,7 +206,9 @@ pub(super) fn parse(text: &str) -> std::result::Result<Vec<Program<'_>>, NirErro
     let mut number = 0u32;
     for line in text.lines() {
         number = number.saturating_add(1);
-        let line = line.split_once("//").map_or(line, |(code, _)| code).trim();
+        let (line, comment) = line.split_once("//").unwrap_or((line, ""));
+        let line = line.trim();
+        parser.taken = comment.contains(ALWAYS_TAKEN);
         if line.is_empty() {
             continue;
         }
@@ -228,6 +237,7 @@ impl<'a> Parser<'a> {
             needs_block: true,
             jumped: false,
             phis: None,
+            taken: false,
         }
     }
 
@@ -408,7 +418,7 @@ impl<'a> Parser<'a> {
             // A comment may hide the brace.
             cursor.eat("{");
             self.open(Open::If(start))?;
-            Item::If { condition: condition.id, end: 0 }
+            Item::If { condition: condition.id, end: 0, taken: self.taken }
         } else if jump(&mut cursor, "break") {
             Item::Break
         } else if jump(&mut cursor, "continue") {

@@ -6,8 +6,8 @@ use super::error::{NirCause, NirError, Result, invalid, unsupported};
 use super::parse::{InstText, Item, Operand, Program};
 use super::scope::{Scopes, Symbol};
 use crate::ir::{
-    Access, Builder, Dim, Function, Inst, Loc, Op, Payload, Region, Resource, ResourceClass, ResourceData,
-    Shader, SourceLoc, Stage, Storage, Type, TypeNode, Value, Var, VarData,
+    Access, BarrierInfo, Builder, Dim, Function, Inst, Loc, MemoryKinds, Op, Order, Payload, Region, Resource,
+    ResourceClass, ResourceData, Scope, Shader, SourceLoc, Stage, Storage, Type, TypeNode, Value, Var, VarData,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -139,6 +139,16 @@ pub(super) fn translate(
         let branch = merged && (part == 0 || !joined && !chooses_lanes(program));
         if branch {
             let bit = if part == 0 { 0 } else { SECOND_COUNT };
+            // The driver adds what the text does not have: the vertices of other waves must be in LDS.
+            if part > 0 && program.stage == Some(Stage::Geometry) {
+                let barrier = Payload::Barrier(BarrierInfo {
+                    execution: Scope::Workgroup,
+                    memory: Scope::Workgroup,
+                    order: Order::ACQUIRE.or(Order::RELEASE),
+                    kinds: MemoryKinds::SHARED,
+                });
+                Builder::at_end(shader.entry_mut(), region).inst(Op::Barrier, barrier, &[], &[]);
+            }
             let lanes = merged_lanes(shader, region, options, bit).map_err(|cause| cause.at(0))?;
             let (inst, then, other) = Builder::at_end(shader.entry_mut(), region).if_(lanes, &[]);
             Builder::at_end(shader.entry_mut(), other).break_(inst, &[]);
@@ -333,7 +343,13 @@ impl<'t> Translator<'_, 't> {
                 self.define(*id, *ty, value)
             }
             Item::Inst(inst) => self.instruction(inst),
-            Item::If { condition, end } => self.start_if(at, *condition, *end),
+            Item::If { condition, end, taken } => {
+                self.start_if(at, *condition, *end)?;
+                if let Some(frame) = self.frames.last() {
+                    self.func.set_taken(frame.inst, *taken);
+                }
+                Ok(())
+            }
             Item::Else => self.start_else(),
             Item::EndIf => self.end_if(),
             Item::Loop { end } => self.start_loop(at, *end),
