@@ -7,6 +7,7 @@
 //! Never: files, terminals, other vendors.
 
 pub mod abi;
+mod accumulate;
 pub mod allocate;
 pub mod assemble;
 pub mod captures;

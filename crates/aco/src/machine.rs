@@ -3,6 +3,7 @@
 //! Takes `Lowered`, and makes each instruction one of [`unwedge_isa::amdgcn::Inst`] in its shortest form. Labels are numbers of blocks. The phases after
 //! it work on what the hardware executes. Never: words.
 
+use crate::accumulate;
 use crate::assemble::with_offset;
 use crate::cost::BlockDepth;
 use crate::error::FinishError;
@@ -57,7 +58,9 @@ pub fn from_program(program: &Program, variants: &Variants) -> Result<MachinePro
     for data in program.blocks.values() {
         let mut insts = Vec::with_capacity(data.insts.len());
         for &inst in &data.insts {
-            insts.push(MachineInst { inst: machine_inst(program, variants, inst)?, from: Some(inst) });
+            let made = machine_inst(program, variants, inst)?;
+            let made = accumulate::shortened(&made, variants).unwrap_or(made);
+            insts.push(MachineInst { inst: made, from: Some(inst) });
         }
         let numbers = |list: &[crate::ir::Block]| list.iter().map(|block| block.index()).collect();
         blocks.push(MachineBlock {

@@ -6,7 +6,7 @@
 use crate::abi::{Args, Argument, ColourOutput, Interface, PixelProlog};
 use crate::compile::{CompileError, Compiled, Compiler, Options};
 use unwedge_shader::ir::{
-    AmdRegisters, Builder, FIRST_LOCATION_SLOT, Op, Payload, Shader, SlotAccess, SlotDir, Stage, Type,
+    AmdInput, AmdRegisters, Builder, FIRST_LOCATION_SLOT, Op, Payload, Shader, SlotAccess, SlotDir, Stage, Type,
 };
 
 /// Compiles the prolog of a vertex shader that was compiled with [`prolog`](crate::graphics::GraphicsOptions::prolog), and has these arguments: it loads attributes
@@ -101,7 +101,7 @@ fn export_colours(colours: &[ColourOutput]) -> Shader {
         for component in (0..4).filter(|component| colour.components >> component & 1 != 0) {
             let mut b = Builder::at_end(func, body);
             let first = ColourOutput::register(number, component);
-            let registers = Payload::Register(AmdRegisters { vector: true, first });
+            let registers = Payload::Register(AmdInput::of(AmdRegisters { vector: true, first }));
             let value = b.value(Op::AmdRegister, registers, &[], Type::B32);
             let slot = FIRST_LOCATION_SLOT.wrapping_add(colour.location);
             let access =

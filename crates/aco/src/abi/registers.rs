@@ -7,7 +7,7 @@ use crate::compile::CompileError;
 use crate::ir::PhysReg;
 use crate::stages::HardwareStage;
 use std::collections::BTreeMap;
-use unwedge_shader::ir::{AmdRegisters, Function, Op, Payload, Shader, Stage};
+use unwedge_shader::ir::{AmdInput, AmdRegisters, Function, Op, Payload, Shader, Stage};
 
 /// The registers of the address of the rings.
 const RINGS: usize = 2;
@@ -36,7 +36,7 @@ impl Args {
         let mut attributes = 0;
         for inst in func.walk() {
             match (func.op(inst), func.payload(inst)) {
-                (Op::AmdRegister, Payload::Register(registers)) => {
+                (Op::AmdRegister, Payload::Register(AmdInput { registers, .. })) => {
                     let dwords = named.entry((registers.vector, registers.first)).or_default();
                     *dwords = (*dwords).max(func.ty(func.result(inst)).lanes);
                 }

@@ -3,6 +3,7 @@
 use super::Allocator;
 use super::file::{RegSpan, VECTOR, alignment};
 use super::instruction::Work;
+use crate::accumulate::{SUMMAND, may_accumulate};
 use crate::error::FinishError;
 use crate::ir::{Op, PhysReg, Pseudo, RegClass, Temp};
 use unwedge_base::entity::Entity;
@@ -208,6 +209,9 @@ impl Allocator<'_> {
                 let number = work.operands.get(1).and_then(|operand| operand.as_const()).unwrap_or_default();
                 let bytes = number as u16 * u16::from(work.definitions[at].class.bytes());
                 wishes.extend(reg_of(0).filter(|_| bytes.is_multiple_of(4)).map(|reg| reg.advance(bytes)));
+            }
+            Op::Hw(_) if may_accumulate(self.program, self.variants, work.inst) => {
+                wishes.extend(reg_of(SUMMAND));
             }
             _ => {}
         }

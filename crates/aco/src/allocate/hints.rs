@@ -1,5 +1,6 @@
 //! Preferred registers of temporaries: those of what they are copied to and from.
 
+use crate::accumulate::{SUMMAND, may_accumulate};
 use crate::ir::shape::{self, Variants};
 use crate::ir::{Bound, Definition, Inst, Op, Operand, PhysReg, Program, Pseudo, Temp};
 use unwedge_base::entity::Entity;
@@ -80,6 +81,10 @@ impl Hints {
             Op::Hw(opcode) => {
                 bound.set(program, variants, inst);
                 bound.tied.iter().for_each(|(definition, operand)| pair(self, *definition, *operand));
+                let dies = operands.get(SUMMAND).is_some_and(|operand| operand.kill);
+                if dies && may_accumulate(program, variants, inst) {
+                    pair(self, 0, SUMMAND);
+                }
                 for (operand, reg) in operands.iter().zip(&bound.operands) {
                     if let (Some(temp), Some(reg)) = (operand.as_temp(), operand.reg.or(*reg)) {
                         self.fixed[temp.index()].get_or_insert(reg);

@@ -250,15 +250,6 @@ impl Combiner<'_> {
 
     /// The same, where one instruction that writes it goes away.
     pub(super) fn scc_since_but(&mut self, inst: Inst, leaves: Inst) -> Option<Operand> {
-        let writes_scc = |program: &Program, inst: Inst| {
-            let scc = |d: &Definition| d.reg == Some(PhysReg::SCC);
-            let row = match program.op(inst) {
-                Op::Hw(opcode) => opcode.row().format,
-                Op::Pseudo(pseudo) => return !matches!(pseudo, Pseudo::ParallelCopy | Pseudo::LogicalStart),
-            };
-            let scalar = matches!(row, Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk);
-            scalar || program.definitions(inst).iter().any(scc)
-        };
         let place = self.out.iter().rposition(|own| *own == inst)?;
         let goes = |own: Inst| {
             own == leaves || super::dead::is_pure(self.program, own) && self.uses.is_unread(self.program, own)
@@ -531,8 +522,11 @@ impl Combiner<'_> {
         }
         let operands = self.program.operands(inst).to_vec();
         let negated = |at: usize| signs[at] ^ mods.get(Mod::Neg) >> at & 1;
-        for at in 0..2 {
-            let Some(inner) = self.product(operands[at], multiply) else { continue };
+        // Of two products the later one is folded: what it reads is there last.
+        let mut products = [0, 1].map(|at| (self.product(operands[at], multiply), at));
+        products.sort_unstable_by_key(|(inner, _)| std::cmp::Reverse(*inner));
+        for (inner, at) in products {
+            let Some(inner) = inner else { continue };
             if !twice && self.program[inner].exact {
                 continue;
             }
@@ -582,6 +576,19 @@ impl Combiner<'_> {
             self.program[inst].op = Op::Hw(swapped);
         }
     }
+}
+
+/// Whether an instruction may write `scc`.
+pub(super) fn writes_scc(program: &Program, inst: Inst) -> bool {
+    let scc = |d: &Definition| d.reg == Some(PhysReg::SCC);
+    let format = match program.op(inst) {
+        // Choices read it.
+        Op::Hw(Opcode::s_cselect_b32 | Opcode::s_cselect_b64) => return false,
+        Op::Hw(opcode) => opcode.row().format,
+        Op::Pseudo(pseudo) => return !matches!(pseudo, Pseudo::ParallelCopy | Pseudo::LogicalStart),
+    };
+    let scalar = matches!(format, Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk);
+    scalar || program.definitions(inst).iter().any(scc)
 }
 
 fn opcode_of_integers(opcode: Opcode) -> bool {

@@ -21,6 +21,13 @@ impl Combiner<'_> {
         }
         let Some(inner) = self.source(operand) else { return false };
         let mut operands = self.program.operands(inst).to_vec();
+        let alone = self.only_source(operand).is_some();
+        if let Some(bit) = self.opposite_before(inner).filter(|_| alone) {
+            operands[at].source = bit.source;
+            self.otherwise(inst, &mut operands);
+            self.set_operands(inst, &operands);
+            return true;
+        }
         match self.program.op(inner) {
             // The other one of 0 and 1.
             Op::Hw(O::s_xor_b32) if self.program.operands(inner).iter().any(|other| other.is_const(1)) => {
@@ -45,7 +52,6 @@ impl Combiner<'_> {
                 let Some(made) = self.source(value) else { return false };
                 let leaves =
                     matches!(self.program.op(made), Op::Hw(O::s_and_b32 | O::s_or_b32 | O::s_xor_b32));
-                let alone = self.only_source(operand).is_some();
                 if !leaves || !alone {
                     return false;
                 }
@@ -57,6 +63,21 @@ impl Combiner<'_> {
         }
         self.set_operands(inst, &operands);
         true
+    }
+
+    /// The result of the opposite comparison that comes before one, if `scc` still holds it there.
+    fn opposite_before(&self, inst: Inst) -> Option<Operand> {
+        let opposite = match self.program.op(inst) {
+            Op::Hw(Opcode::s_cmp_eq_u32) => Opcode::s_cmp_lg_u32,
+            Op::Hw(Opcode::s_cmp_lg_u32) => Opcode::s_cmp_eq_u32,
+            _ => return None,
+        };
+        let place = self.out.iter().rposition(|own| *own == inst)?;
+        let mut before = self.out[..place].iter().rev();
+        let &last = before.find(|own| super::combine::writes_scc(self.program, **own))?;
+        let same = self.program.operands(last) == self.program.operands(inst);
+        let definition = self.program.definitions(last).first().filter(|_| same)?;
+        (self.program.op(last) == Op::Hw(opposite)).then_some(Operand::temp(definition.temp?, definition.class))
     }
 
     /// Turns a branch or a choice round.

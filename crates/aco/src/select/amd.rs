@@ -7,7 +7,7 @@ use unwedge_hw::amd::formats;
 use unwedge_isa::amdgcn::Opcode;
 use unwedge_isa::amdgcn::model::{Gfx, Mod};
 use unwedge_shader::ir::{
-    Access, AmdBuffer, AmdExport, AmdTyped, Inst, MemoryKinds, Op, Payload as ShaderPayload,
+    Access, AmdBuffer, AmdExport, AmdInput, AmdTyped, Inst, MemoryKinds, Op, Payload as ShaderPayload,
 };
 
 /// The most that the immediate of a buffer instruction is.
@@ -29,10 +29,15 @@ impl Selector<'_> {
         let func = self.func;
         let result = || func.result(inst);
         match (func.op(inst), func.payload(inst)) {
-            (Op::AmdRegister, ShaderPayload::Register(registers)) => {
+            (Op::AmdRegister, ShaderPayload::Register(AmdInput { registers, most })) => {
                 let count = func.ty(result()).lanes;
                 let class = if registers.vector { RegClass::vgpr(count) } else { RegClass::sgpr(count) };
                 let argument = self.find_argument(Argument::Registers(registers));
+                if let Some(temp) = argument.filter(|own| own.class.dwords() == 1).and_then(|own| own.as_temp())
+                    && most != u32::MAX
+                {
+                    self.program.argument_bounds.push((temp, most));
+                }
                 let lanes = self.split(argument.unwrap_or(Operand::undef(class)), 1);
                 self.define(result(), &lanes[..lanes.len().min(count.into())]);
             }

@@ -210,7 +210,7 @@ impl Walk<'_> {
         let operands = || func.args(inst).iter().any(|&arg| self.divergence.values[arg]);
         match (func.op(inst), func.payload(inst)) {
             (Op::SysVal, Payload::SysVal(value)) => !self.is_uniform(value),
-            (Op::AmdRegister, Payload::Register(registers)) => registers.vector,
+            (Op::AmdRegister, Payload::Register(input)) => input.registers.vector,
             (Op::AmdLaneBelow | Op::AmdMaskedCount | Op::AmdAtomicAddGds, _) => true,
             (Op::Load, Payload::Mem(mem)) => {
                 let changes = mem.access.has(Access::VOLATILE)

@@ -24,7 +24,7 @@ pub use entities::{Func, Inst, Loc, Region, Resource, TypeId, Value, Var};
 pub use function::{Function, Lanes, RegionOwner, ValueDef};
 pub use op::{Op, OpRow, Rule, Traits};
 pub use payload::{
-    Access, AmdBuffer, AmdExport, AmdNumber, AmdRegisters, AmdTyped, AtomicOp, BarrierInfo, Dim, ImageAccess,
+    Access, AmdBuffer, AmdExport, AmdInput, AmdNumber, AmdRegisters, AmdTyped, AtomicOp, BarrierInfo, Dim, ImageAccess,
     ImageFlags, InterpAt, MemAccess, MemoryKinds, Order, Payload, PayloadForm, QuadDir, Scope, SlotAccess,
     SlotDir, Space,
 };

@@ -396,6 +396,22 @@ pub struct AmdRegisters {
     pub first: u16,
 }
 
+/// What registers of an AMD GPU hold when the program starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct AmdInput {
+    /// The registers.
+    pub registers: AmdRegisters,
+    /// No word is greater than this.
+    pub most: u32,
+}
+
+impl AmdInput {
+    /// Registers that may hold anything.
+    pub const fn of(registers: AmdRegisters) -> AmdInput {
+        AmdInput { registers, most: u32::MAX }
+    }
+}
+
 /// An export of an AMD GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct AmdExport {
@@ -507,7 +523,7 @@ pub enum Payload {
     /// A vertex stream.
     Stream(u8),
     /// Registers that hold something when the program starts.
-    Register(AmdRegisters),
+    Register(AmdInput),
     /// An export.
     Export(AmdExport),
     /// An access to a buffer.

@@ -2,7 +2,7 @@
 
 use super::lexer::{Lexer, Token};
 use crate::ir::{
-    Access, AmdBuffer, AmdExport, AmdNumber, AmdRegisters, AmdTyped, AtomicOp, BarrierInfo, Builtin, Dim,
+    Access, AmdBuffer, AmdExport, AmdInput, AmdNumber, AmdRegisters, AmdTyped, AtomicOp, BarrierInfo, Builtin, Dim,
     FloatMode, Func, Function, ImageAccess, ImageFlags, Inst, InterpAt, Loc, MAX_DEPTH, MemAccess,
     MemoryKinds, Modes, Op, Order, Payload, PayloadForm, Primitive, QuadDir, Region, Resource, ResourceClass,
     ResourceData, Round, Scope, Shader, SlotAccess, SlotDir, SourceLoc, Space, Spacing, Stage, Storage,
@@ -558,7 +558,9 @@ impl Parser<'_> {
                 if !vector {
                     self.expect_word("scalar")?;
                 }
-                Payload::Register(AmdRegisters { vector, first: self.int()? })
+                let registers = AmdRegisters { vector, first: self.int()? };
+                let most = if self.eat_word("most")? { self.int()? } else { u32::MAX };
+                Payload::Register(AmdInput { registers, most })
             }
             PayloadForm::Export => Payload::Export(self.export()?),
             PayloadForm::Buffer => {

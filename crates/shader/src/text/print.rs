@@ -1,7 +1,7 @@
 //! Prints shaders.
 
 use crate::ir::{
-    Access, Func, Function, ImageAccess, Inst, MemAccess, Op, Payload, Region, Round, Shader, ShaderInfo,
+    Access, AmdInput, Func, Function, ImageAccess, Inst, MemAccess, Op, Payload, Region, Round, Shader, ShaderInfo,
     SourceLoc, Type, TypeNode, Value, VarData,
 };
 use std::fmt::{self, Write};
@@ -356,8 +356,11 @@ impl<'a> FunctionPrinter<'a> {
             Payload::Reduce(op, cluster) => write!(out, "{} {cluster}", op.name())?,
             Payload::Scope(scope) => out.push_str(scope.name()),
             Payload::Stream(stream) => write!(out, "{stream}")?,
-            Payload::Register(registers) => {
+            Payload::Register(AmdInput { registers, most }) => {
                 write!(out, "{} {}", if registers.vector { "vector" } else { "scalar" }, registers.first)?;
+                if most != u32::MAX {
+                    write!(out, " most {most}")?;
+                }
             }
             Payload::Export(export) => {
                 write!(out, "target {} enabled {}", export.target, export.enabled)?;

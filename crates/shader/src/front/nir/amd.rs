@@ -6,7 +6,7 @@ use super::intrinsics::missing;
 use super::parse::{self, InstText, Item};
 use super::translate::{LOAD_PASSED, LOCATION, MERGED_WAVE, Translator};
 use crate::ir::{
-    Access, AmdBuffer, AmdExport, AmdNumber, AmdRegisters, AmdTyped, Base, MemAccess, Op, Payload,
+    Access, AmdBuffer, AmdExport, AmdInput, AmdNumber, AmdRegisters, AmdTyped, Base, MemAccess, Op, Payload,
     SlotAccess, SlotDir, Space, Type, Value,
 };
 use std::collections::BTreeMap;
@@ -276,6 +276,10 @@ impl<'t> Translator<'_, 't> {
     /// What registers hold.
     pub fn register(&mut self, inst: &InstText<'_>, registers: AmdRegisters) -> Result<Value> {
         let Some((_, ty)) = inst.def else { return invalid("an argument has no result") };
+        // Zero stands for no bound.
+        let most = self.program.index(inst, "arg_upper_bound_u32_amd")?.unwrap_or(0);
+        let most = u32::try_from(most).ok().filter(|most| *most > 0).unwrap_or(u32::MAX);
+        let registers = AmdInput { registers, most };
         if ty.base == Base::B32 {
             return Ok(self.build().value(Op::AmdRegister, Payload::Register(registers), &[], ty));
         }

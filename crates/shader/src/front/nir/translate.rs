@@ -6,7 +6,7 @@ use super::error::{NirCause, NirError, Result, invalid, unsupported};
 use super::parse::{InstText, Item, Operand, Program};
 use super::scope::{Scopes, Symbol};
 use crate::ir::{
-    Access, BarrierInfo, Builder, Dim, Function, Inst, Loc, MemoryKinds, Op, Order, Payload, Region, Resource,
+    Access, AmdInput, BarrierInfo, Builder, Dim, Function, Inst, Loc, MemoryKinds, Op, Order, Payload, Region, Resource,
     ResourceClass, ResourceData, Scope, Shader, SourceLoc, Stage, Storage, Type, TypeNode, Value, Var, VarData,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -215,7 +215,7 @@ fn merged_lanes(shader: &mut Shader, region: Region, options: &Options, bit: u8)
         return unsupported("merged shaders whose arguments are not in registers");
     };
     let mut builder = Builder::at_end(shader.entry_mut(), region);
-    let counts = builder.value(Op::AmdRegister, Payload::Register(registers), &[], Type::B32);
+    let counts = builder.value(Op::AmdRegister, Payload::Register(AmdInput::of(registers)), &[], Type::B32);
     Ok(builder.value(Op::AmdLaneBelow, Payload::Number(bit), &[counts], Type::BOOL))
 }
 
