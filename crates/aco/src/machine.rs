@@ -19,6 +19,8 @@ pub struct MachineInst {
     pub inst: amdgcn::Inst,
     /// The instruction of the program that it comes from; `None` if a later phase inserted it.
     pub from: Option<Inst>,
+    /// Of two instructions that became one: that which the second comes from.
+    pub paired: Option<Inst>,
 }
 
 /// A block of machine instructions.
@@ -55,7 +57,11 @@ pub fn from_program(program: &Program, variants: &Variants) -> Result<MachinePro
     for data in program.blocks.values() {
         let mut insts = Vec::with_capacity(data.insts.len());
         for &inst in &data.insts {
-            insts.push(MachineInst { inst: machine_inst(program, variants, inst)?, from: Some(inst) });
+            insts.push(MachineInst {
+                inst: machine_inst(program, variants, inst)?,
+                from: Some(inst),
+                paired: None,
+            });
         }
         let numbers = |list: &[crate::ir::Block]| list.iter().map(|block| block.index()).collect();
         blocks.push(MachineBlock {
@@ -345,5 +351,5 @@ pub(crate) fn plain(opcode: Opcode, operands: &[amdgcn::Operand], gpu: &Gpu) -> 
     let number = shape::variants_of(opcode).find(|(_, variant)| amdgcn::tables::has(variant, gpu))?.0;
     let mut inst = amdgcn::Inst::new(number)?;
     inst.operands[..operands.len()].copy_from_slice(operands);
-    Some(MachineInst { inst, from: None })
+    Some(MachineInst { inst, from: None, paired: None })
 }
