@@ -32,7 +32,10 @@ impl SourcePositions {
 
     /// A position. Line 0 is none.
     fn get(&self, loc: Loc) -> Option<SourceLoc> {
-        self.locs.get(loc.index()).copied().filter(|loc| loc.line > 0 && (loc.file as usize) < self.files.len())
+        self.locs
+            .get(loc.index())
+            .copied()
+            .filter(|loc| loc.line > 0 && (loc.file as usize) < self.files.len())
     }
 }
 
@@ -69,7 +72,8 @@ impl CodeLines {
         for ((block, lengths), start) in machine.blocks.iter().zip(&assembly.lengths).zip(&assembly.starts) {
             let mut word = *start;
             for (MachineInst { from, paired, .. }, length) in block.insts.iter().zip(lengths) {
-                let position = of_inst(*from).filter(|own| paired.is_none() || of_inst(*paired) == Some(*own));
+                let position =
+                    of_inst(*from).filter(|own| paired.is_none() || of_inst(*paired) == Some(*own));
                 if position != last {
                     last = position;
                     let position = position.map(|position| {

@@ -12,9 +12,9 @@ use std::io::{self, Write};
 use unwedge::shader::interp::Bindings;
 use unwedge::shader::ir::{Shader, Stage};
 use unwedge_view::aco::{
-    CallingConvention, CodeForm, CompileView, CompileViewError, EmulationError, EmulationRequest, EmulationView,
-    GraphicsOptions, Limits, Options, Passes, PhaseRequest, SourceText, TARGETS, UnknownOption, VertexInput, phases,
-    print_phases,
+    CallingConvention, CodeForm, CompileView, CompileViewError, EmulationError, EmulationRequest,
+    EmulationView, GraphicsOptions, Limits, Options, Passes, PhaseRequest, SourceText, TARGETS,
+    UnknownOption, VertexInput, phases, print_phases,
 };
 use unwedge_view::shader::{OutputRequest, RunRequest};
 

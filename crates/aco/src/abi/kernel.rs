@@ -112,8 +112,7 @@ impl KernelArgs {
             };
             if variables.iter().all(is_buffer) {
                 // What every variable of the binding promises.
-                let promised =
-                    |access: &Access| variables.iter().all(|data| data.access.has(*access));
+                let promised = |access: &Access| variables.iter().all(|data| data.access.has(*access));
                 let promises = [Access::READONLY, Access::WRITEONLY].into_iter();
                 let access = promises.filter(promised).fold(Access::NONE, Access::or);
                 // One load takes both, and words up to a multiple of four.

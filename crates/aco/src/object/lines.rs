@@ -74,3 +74,61 @@ impl<'a> LineWriter<'a> {
         };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lines::CodeLine;
+
+    fn row(word: usize, position: Option<(u32, u32, u32)>) -> CodeLine {
+        CodeLine { word, position: position.map(|(file, line, column)| SourceLoc { file, line, column }) }
+    }
+
+    /// What is written before each of six words.
+    fn marks(directives: bool) -> Vec<String> {
+        let lines = CodeLines {
+            files: vec!["a\"b.c".to_owned(), "dir/\n.comp".to_owned()],
+            rows: vec![
+                row(1, Some((0, 2, 5))),
+                row(2, None),
+                row(3, Some((0, 2, 5))),
+                row(4, Some((1, 7, 0))),
+                row(5, Some((0, 9, 1))),
+            ],
+        };
+        let text = "first\n  int x;\u{7}// y\n".to_owned();
+        let texts = [SourceText { file: "a\"b.c".to_owned(), text }];
+        let mut writer = LineWriter::new(&lines, &texts, directives);
+        let mut all = vec![writer.files()];
+        for word in 0..6 {
+            let mut out = String::new();
+            writer.mark(word * 4, &mut out);
+            all.push(out);
+        }
+        all
+    }
+
+    #[test]
+    fn directives_say_where_lines_end() {
+        assert_eq!(
+            marks(true),
+            [
+                "\t.file\t1 \"a\\\"b.c\"\n\t.file\t2 \"dir/?.comp\"\n",
+                "",
+                "\t.loc\t1 2 5\t; a\"b.c:2: int x;?// y\n",
+                "\t.loc\t1 0 0\n",
+                "\t.loc\t1 2 5\t; a\"b.c:2: int x;?// y\n",
+                "\t.loc\t2 7 0\t; dir/?.comp:7\n",
+                "\t.loc\t1 9 1\t; a\"b.c:9\n",
+            ]
+        );
+    }
+
+    #[test]
+    fn comments_show_a_line_once() {
+        let shown = marks(false);
+        assert_eq!(shown[2], "\t; a\"b.c:2:5: int x;?// y\n");
+        assert_eq!((shown[3].as_str(), shown[4].as_str()), ("", ""));
+        assert_eq!(shown[5], "\t; dir/?.comp:7\n");
+    }
+}

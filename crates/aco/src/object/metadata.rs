@@ -86,9 +86,7 @@ pub(super) fn write(
     writeln!(out, "    .name: {name}")?;
     writeln!(out, "    .private_segment_fixed_size: {}", code.scratch_bytes)?;
     writeln!(out, "    .reqd_workgroup_size:\n      - {x}\n      - {y}\n      - {z}")?;
-    for (key, value) in
-        [("sgpr_count", code.registers.sgprs), ("sgpr_spill_count", code.spills.sgprs)]
-    {
+    for (key, value) in [("sgpr_count", code.registers.sgprs), ("sgpr_spill_count", code.spills.sgprs)] {
         writeln!(out, "    .{key}: {value}")?;
     }
     writeln!(out, "    .symbol: {name}.kd\n    .uniform_work_group_size: 1")?;

@@ -39,7 +39,11 @@ fn write_source(
     out: &mut String,
 ) -> std::fmt::Result {
     let mut lines = LineWriter::new(&compiled.code.lines, texts, true);
-    writeln!(out, "\t.text\n{}\t.globl\t{name}\n\t.p2align\t8\n\t.type\t{name},@function\n{name}:", lines.files())?;
+    writeln!(
+        out,
+        "\t.text\n{}\t.globl\t{name}\n\t.p2align\t8\n\t.type\t{name},@function\n{name}:",
+        lines.files()
+    )?;
     let code: Vec<u8> = compiled.code.words.iter().flat_map(|word| word.to_le_bytes()).collect();
     listing::write(&code, gpu, &AmdListingOptions::default(), out, &mut |at, out| lines.mark(at, out));
     writeln!(out, "\t.section\t.rodata,\"a\",@progbits\n\t.p2align\t6\n\t.amdhsa_kernel {name}")?;
@@ -100,7 +104,8 @@ fn directives(compiled: &Compiled, gpu: &Gpu) -> Vec<(&'static str, u32)> {
     if generation < Gfx::Gfx12 {
         all.push(("ieee_mode", 0));
     }
-    let modes = ["float_round_mode_32", "float_round_mode_16_64", "float_denorm_mode_32", "float_denorm_mode_16_64"];
+    let modes =
+        ["float_round_mode_32", "float_round_mode_16_64", "float_denorm_mode_32", "float_denorm_mode_16_64"];
     let field = |shift: u8| u32::from(compiled.float_mode >> shift & 3);
     all.extend(modes.into_iter().zip([0, 2, 4, 6].map(field)));
     all

@@ -19,12 +19,7 @@ pub fn program(compiled: &Compiled, gpu: &Gpu, texts: &[SourceText]) -> String {
     out
 }
 
-fn write_program(
-    compiled: &Compiled,
-    gpu: &Gpu,
-    texts: &[SourceText],
-    out: &mut String,
-) -> std::fmt::Result {
+fn write_program(compiled: &Compiled, gpu: &Gpu, texts: &[SourceText], out: &mut String) -> std::fmt::Result {
     let interface = &compiled.args.interface;
     if let Some(hardware) = interface.hardware {
         writeln!(out, "; stage {hardware}")?;

@@ -1,8 +1,10 @@
 //! Compiled pipelines: the programs of all stages of the hardware, linked, as code, statistics, and programs after phases.
 
-use super::statistics::CodeStatistics;
 use super::listing::ListedInst;
-use super::{CodeForm, CompileView, CompileViewError, Options, PhaseRequest, PhaseTexts, SourceText, check_phases};
+use super::statistics::CodeStatistics;
+use super::{
+    CodeForm, CompileView, CompileViewError, Options, PhaseRequest, PhaseTexts, SourceText, check_phases,
+};
 use crate::json::Heading;
 use serde::Serialize;
 use std::fmt::Write as _;

@@ -290,13 +290,7 @@ impl Layout {
     }
 
     /// Sets the registers that a driver sets.
-    fn set_registers(
-        &self,
-        compiled: &Compiled,
-        gpu: &Gpu,
-        push: &[u8],
-        dispatch: &mut Dispatch,
-    ) {
+    fn set_registers(&self, compiled: &Compiled, gpu: &Gpu, push: &[u8], dispatch: &mut Dispatch) {
         let groups = dispatch.groups;
         dispatch.lds = compiled.code.lds_bytes;
         dispatch.scratch = compiled.code.scratch_bytes;

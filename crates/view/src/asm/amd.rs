@@ -5,8 +5,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use unwedge_capture::elf::metadata;
 use unwedge_capture::elf::{
-    self, CodeFunction, CodeObject, ElfRelocation, LineRow, LineSequence, Loader, RelocationKind,
-    SourceLines,
+    self, CodeFunction, CodeObject, ElfRelocation, LineRow, LineSequence, Loader, RelocationKind, SourceLines,
 };
 use unwedge_isa::amdgcn::descriptor;
 use unwedge_isa::amdgcn::kernel_code;

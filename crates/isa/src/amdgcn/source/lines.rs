@@ -51,7 +51,10 @@ impl SourcePass<'_> {
         let mut words = rest.text.split_whitespace();
         let mut number = || words.next().and_then(|word| word.parse::<u32>().ok());
         let (Some(file), Some(line)) = (number(), number()) else {
-            return Err((rest.column, SourceProblem::Expected("the number of a source, a line and a column")));
+            return Err((
+                rest.column,
+                SourceProblem::Expected("the number of a source, a line and a column"),
+            ));
         };
         if !self.lines.files.contains_key(&file) {
             return Err((rest.column, SourceProblem::NoFile(file)));
