@@ -2,10 +2,11 @@
 //!
 //! The order is that of the driver RADV for compute shaders without merged stages: two words of scratch, a word for each descriptor set,
 //! push constants, workgroup counts, then what the hardware adds: the workgroup and the offset in scratch. Local ids are in vector registers, from gfx11 on
-//! packed in one. From gfx12 on the workgroup is in `ttmp` registers.
+//! packed in one. From gfx12 on the workgroup is in `ttmp` registers. Kernels of HSA have other arguments (`kernel.rs`).
 
 mod geometry;
 mod graphics;
+mod kernel;
 mod registers;
 
 use crate::compile::CompileError;
@@ -13,6 +14,8 @@ use crate::ir::PhysReg;
 pub(crate) use geometry::{add_shared, chosen_together, vertex_reads};
 pub(crate) use graphics::Reads;
 pub use graphics::{ColourOutput, Interface, PixelInput, PixelProlog};
+pub(crate) use kernel::KERNARG_ALIGN;
+pub use kernel::{CallingConvention, KernelArg, KernelArgKind, KernelArgs, plain_buffer_config};
 pub(crate) use registers::names_registers;
 use unwedge_base::entity::SecondaryMap;
 use unwedge_isa::amdgcn::{Gfx, Gpu, Reg};
@@ -25,6 +28,10 @@ use unwedge_shader::ir::{
 pub enum Argument {
     /// The address of the scratch descriptors: two words.
     RingOffsets,
+    /// Of kernels, up to gfx10.3: the descriptor of scratch memory, four words.
+    ScratchDescriptor,
+    /// Of kernels: the address of the arguments in memory, two words.
+    KernargSegment,
     /// The low word of the address of a descriptor set.
     DescriptorSet(u32),
     /// A word of the push constants.
@@ -137,6 +144,10 @@ pub struct Args {
     list: Vec<ArgLocation>,
     /// How inputs and outputs of a graphics stage are numbered.
     pub interface: Interface,
+    /// Arguments in memory, of a kernel of HSA.
+    pub kernel: Option<KernelArgs>,
+    /// Axes along which a compute shader reads its workgroup, a bit each.
+    pub workgroup_axes: u16,
 }
 
 /// How many scalar registers the hardware loads for the driver.
@@ -174,24 +185,27 @@ impl Args {
         if next > USER_SGPRS {
             return Err(CompileError::Arguments(next));
         }
-        let gfx12 = gpu.generation() >= Gfx::Gfx12;
+        args.hardware(&uses, gpu.generation(), &mut next);
+        Ok(args)
+    }
+
+    /// What the hardware adds to the registers of a compute shader.
+    fn hardware(&mut self, uses: &Uses, generation: Gfx, next: &mut usize) {
+        self.workgroup_axes = uses.workgroup_id & 7;
+        let gfx12 = generation >= Gfx::Gfx12;
         for axis in (0..3).filter(|axis| uses.workgroup_id & 1 << axis != 0 && !gfx12) {
-            args.add(Argument::WorkgroupId(axis), &mut next, 1);
+            self.add(Argument::WorkgroupId(axis), next, 1);
         }
-        if gpu.generation() < Gfx::Gfx11 {
-            args.add(Argument::ScratchOffset, &mut next, 1);
+        if generation < Gfx::Gfx11 {
+            self.add(Argument::ScratchOffset, next, 1);
             for axis in 0..3 {
                 let reg = PhysReg::vgpr(axis);
-                args.list.push(ArgLocation { argument: Argument::LocalId(axis), reg, dwords: 1 });
+                self.list.push(ArgLocation { argument: Argument::LocalId(axis), reg, dwords: 1 });
             }
         } else {
-            args.list.push(ArgLocation {
-                argument: Argument::LocalIdsPacked,
-                reg: PhysReg::vgpr(0),
-                dwords: 1,
-            });
+            let (argument, reg) = (Argument::LocalIdsPacked, PhysReg::vgpr(0));
+            self.list.push(ArgLocation { argument, reg, dwords: 1 });
         }
-        Ok(args)
     }
 
     fn add(&mut self, argument: Argument, next: &mut usize, dwords: u8) {
@@ -207,7 +221,7 @@ impl Args {
     /// The same without some.
     pub(crate) fn without(&self, is_left_out: impl Fn(Argument) -> bool) -> Args {
         let list = self.list.iter().copied().filter(|location| !is_left_out(location.argument)).collect();
-        Args { list, interface: self.interface.clone() }
+        Args { list, ..self.clone() }
     }
 
     /// Where an argument is.

@@ -1,16 +1,18 @@
 //! The driver: a shader of the shader IR in, machine code out. It calls the phases in their order.
 
-use crate::abi::Args;
+use crate::abi::{Args, CallingConvention};
 use crate::error::FinishError;
 use crate::finish::{BackMemory, BackPhase, Code, Limits, finish_in};
 use crate::graphics::GraphicsOptions;
 use crate::ir::Program;
 use crate::ir::shape::Variants;
+use crate::lines::SourcePositions;
 use crate::opt;
 use crate::passes::Passes;
 use crate::stages::PipelineMode;
 use crate::valid::PhaseChecks;
 use crate::{culling, exec, helpers, linear_ssa, lower, mask_phis, schedule, select};
+use std::sync::Arc;
 use unwedge_isa::amdgcn::{Gfx, Gpu};
 use unwedge_shader::ir::{FloatMode, Modes, Op, Round, Shader, ShaderInfo, Stage, SystemValue, Type};
 
@@ -19,6 +21,8 @@ use unwedge_shader::ir::{FloatMode, Modes, Op, Round, Shader, ShaderInfo, Stage,
 pub struct Options {
     /// The GPU, and the size of a wave.
     pub gpu: Gpu,
+    /// Who starts the program.
+    pub convention: CallingConvention,
     /// The high word of addresses that are given as one word, as those of descriptor sets are.
     pub address_high: u32,
     /// Which optional phases run.
@@ -30,6 +34,8 @@ pub struct Options {
     /// A product that is added to something may be rounded once with the sum, where the shader does not forbid it. Results then differ from those of the
     /// operations one by one.
     pub contract: bool,
+    /// The code has source lines ([`Code::lines`]), as far as the shader has them.
+    pub lines: bool,
 }
 
 impl Options {
@@ -38,11 +44,13 @@ impl Options {
         let gfx9 = gpu.generation() >= Gfx::Gfx9;
         Options {
             gpu,
+            convention: CallingConvention::default(),
             address_high: if gfx9 { 0xffff_8000 } else { 0 },
             passes: Passes::default(),
             limits: Limits::of(&gpu),
             graphics: GraphicsOptions::default(),
             contract: false,
+            lines: false,
         }
     }
 }
@@ -114,6 +122,9 @@ pub enum CompileError {
     /// More arguments than the scalar registers that the driver can load.
     #[error("the arguments take {0} scalar registers; 16 are loaded")]
     Arguments(usize),
+    /// A program that an HSA runtime does not start.
+    #[error("this does not become a kernel of HSA: {0}")]
+    Convention(&'static str),
     /// The shader asks for different modes of floats of 16 and 64 bits, which share one, or merged shaders do of the same floats.
     #[error(
         "floats of 16 and of 64 bits, or of merged shaders, have different modes, and the hardware has one for both"
@@ -460,6 +471,9 @@ pub(crate) fn front_lowered(
     let halves: Option<[&Shader; 2]> = halves.as_ref().map(|halves| halves.each_ref());
     let parts = halves.as_ref().map_or(parts, |halves| &halves[..]);
     let mut program = select::select(program, parts, &args, options)?;
+    if options.lines && parts.iter().any(|part| !part.locs.is_empty()) {
+        program.positions = Some(Arc::new(SourcePositions::of(parts)));
+    }
     watch(FRONT_PHASES[0], &program);
     opt::optimize(&mut program, float_mode, options.passes);
     watch(FRONT_PHASES[1], &program);

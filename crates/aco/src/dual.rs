@@ -75,8 +75,8 @@ pub fn pair(program: &mut MachineProgram) {
             let first = block.insts[at].inst;
             let found = if halves(&first).next().is_some() { partner(&block.insts, at, &gpu) } else { None };
             if let Some((second, dual)) = found {
-                block.insts.remove(second);
-                block.insts[at].inst = dual;
+                let second = block.insts.remove(second);
+                (block.insts[at].inst, block.insts[at].paired) = (dual, second.from);
             }
             at += 1;
         }

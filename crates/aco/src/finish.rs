@@ -6,6 +6,7 @@ use crate::cost::BlockDepth;
 use crate::error::FinishError;
 use crate::ir::shape::Variants;
 use crate::ir::{Program, RegCounts};
+use crate::lines::CodeLines;
 use crate::passes::Passes;
 use crate::{
     allocate, clauses, delay, dual, edges, eliminate, forward, hardware, hazards, live, machine, occupancy,
@@ -44,6 +45,8 @@ pub struct Code {
     pub words: Vec<u32>,
     /// By block: its first word.
     pub starts: Vec<usize>,
+    /// Source lines, if they were asked for.
+    pub lines: CodeLines,
     /// By block: the loops and branches around it.
     pub depths: Vec<BlockDepth>,
     /// How many instructions there are.
@@ -181,7 +184,12 @@ pub(crate) fn finish_in(
     }
     priority::insert(&mut machine);
     let assembly = assemble::assemble(&mut machine)?;
+    let lines = match &program.positions {
+        Some(positions) => CodeLines::of(positions, program, &machine, &assembly),
+        None => CodeLines::default(),
+    };
     Ok(Code {
+        lines,
         words: assembly.words,
         starts: assembly.starts,
         depths: machine.blocks.iter().map(|block| block.depth).collect(),

@@ -32,6 +32,7 @@ mod helpers;
 pub mod ir;
 pub mod jumps;
 mod linear_ssa;
+pub mod lines;
 pub mod live;
 mod lower;
 pub mod machine;

@@ -20,6 +20,8 @@ pub struct MachineInst {
     pub inst: amdgcn::Inst,
     /// The instruction of the program that it comes from; `None` if a later phase inserted it.
     pub from: Option<Inst>,
+    /// Of two instructions that became one: that which the second comes from.
+    pub paired: Option<Inst>,
 }
 
 /// A block of machine instructions.
@@ -60,7 +62,7 @@ pub fn from_program(program: &Program, variants: &Variants) -> Result<MachinePro
         for &inst in &data.insts {
             let made = machine_inst(program, variants, inst)?;
             let made = accumulate::shortened(&made, variants).unwrap_or(made);
-            insts.push(MachineInst { inst: made, from: Some(inst) });
+            insts.push(MachineInst { inst: made, from: Some(inst), paired: None });
         }
         let numbers = |list: &[crate::ir::Block]| list.iter().map(|block| block.index()).collect();
         blocks.push(MachineBlock {
@@ -351,5 +353,5 @@ pub(crate) fn plain(opcode: Opcode, operands: &[amdgcn::Operand], gpu: &Gpu) -> 
     let number = shape::variants_of(opcode).find(|(_, variant)| amdgcn::tables::has(variant, gpu))?.0;
     let mut inst = amdgcn::Inst::new(number)?;
     inst.operands[..operands.len()].copy_from_slice(operands);
-    Some(MachineInst { inst, from: None })
+    Some(MachineInst { inst, from: None, paired: None })
 }

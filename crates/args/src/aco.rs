@@ -27,7 +27,7 @@ pub enum AcoCommand {
         Examples:\n  unwedge aco compile --gpu gfx1030 shader.spv\n  \
         unwedge aco compile --gpu gfx1030 --features +wavefrontsize64 --stats shader.spv\n  \
         unwedge aco compile --gpu gfx1100 --emit object -o shader.o shader.spv\n  \
-        unwedge aco compile --gpu gfx1100 --emit shared -o shader.co shader.spv\n  \
+        unwedge aco compile --gpu gfx1100 --abi hsa --emit shared -o kernel.co shader.spv\n  \
         unwedge aco compile --gpu gfx900 --stage fragment shader.spv\n  \
         unwedge aco compile --gpu gfx1030 --stats vert.spv tesc.spv tese.spv frag.spv\n  \
         unwedge aco compile --gpu gfx1100 --pipeline --emit code -o pipeline.bin shader.spv\n  \
@@ -55,6 +55,9 @@ pub struct AcoCodegen {
     /// Which GPU.
     #[command(flatten)]
     pub target: AmdTarget,
+    /// Who starts the code, and so where it finds its arguments
+    #[arg(long, value_enum, default_value = "driver")]
+    pub abi: AcoAbi,
     /// Options by ACO's names, separated by commas. Leave out phases: novn (value numbering), noopt (combining), nosched (scheduling), noforward
     /// (optimization after allocation), noskips (branches left out), nosched-vopd (dual instructions), noclauses, nodelay. Check: validateir,
     /// validatera. Also force-waitcnt (wait for everything before each instruction) and perfwarn (report what makes the code slow)
@@ -186,6 +189,15 @@ pub struct AcoBisect {
     /// The command that judges code, with its arguments
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
+}
+
+/// Who starts code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AcoAbi {
+    /// A graphics driver, which puts addresses of descriptor sets and push constants into registers
+    Driver,
+    /// An HSA runtime such as ROCm, which passes buffers, their sizes and push constants in the kernarg segment (gfx7 and later)
+    Hsa,
 }
 
 /// What is printed beside the code.

@@ -3,18 +3,18 @@
 mod bisect;
 mod pipeline;
 
-use crate::args::{AcoCodegen, AcoCommand, AcoCompile, AcoEmit, AcoEmulation, AcoPrint, Global};
+use crate::args::{AcoAbi, AcoCodegen, AcoCommand, AcoCompile, AcoEmit, AcoEmulation, AcoPrint, Global};
 use crate::failure::{Failure, Outcome, complain};
 use crate::isa::{amd_target, deliver};
 use crate::output::Output;
-use crate::shader::{bound, load, write_result};
+use crate::shader::{bound, load_sourced, write_result};
 use std::io::{self, Write};
 use unwedge::shader::interp::Bindings;
 use unwedge::shader::ir::{Shader, Stage};
 use unwedge_view::aco::{
-    CodeForm, CompileView, CompileViewError, EmulationError, EmulationRequest, EmulationView,
-    GraphicsOptions, Limits, Options, Passes, PhaseRequest, TARGETS, UnknownOption, VertexInput, phases,
-    print_phases,
+    CallingConvention, CodeForm, CompileView, CompileViewError, EmulationError, EmulationRequest,
+    EmulationView, GraphicsOptions, Limits, Options, Passes, PhaseRequest, SourceText, TARGETS,
+    UnknownOption, VertexInput, phases, print_phases,
 };
 use unwedge_view::shader::{OutputRequest, RunRequest};
 
@@ -46,7 +46,11 @@ fn options(args: &AcoCodegen) -> Result<Options, Failure> {
     }
     graphics.targets[..args.color_formats.len()].copy_from_slice(&args.color_formats);
     let limits = Limits::of(&gpu).within(&gpu, args.max_sgprs, args.max_vgprs, args.min_waves);
-    Ok(Options { passes, graphics, limits, ..Options::new(gpu) })
+    let convention = match args.abi {
+        AcoAbi::Driver => CallingConvention::Driver,
+        AcoAbi::Hsa => CallingConvention::Hsa,
+    };
+    Ok(Options { passes, graphics, limits, convention, lines: true, ..Options::new(gpu) })
 }
 
 fn form(emit: AcoEmit) -> CodeForm {
@@ -86,7 +90,7 @@ fn compile(args: &AcoCompile, global: &Global) -> Result<Outcome, Failure> {
         let shaders = pipeline::load(args, global)?;
         return outcome("pipeline", pipeline::compiled(args, shaders, &options, global));
     }
-    let (name, shader) = load(&args.input, global)?;
+    let (name, shader, texts) = load_sourced(&args.input, global)?;
     let mut options = options;
     let stage = shader.info.stage;
     if args.parts && !matches!(stage, Stage::Vertex | Stage::Fragment) {
@@ -94,7 +98,7 @@ fn compile(args: &AcoCompile, global: &Global) -> Result<Outcome, Failure> {
     }
     options.graphics.prolog = args.parts && stage == Stage::Vertex;
     options.graphics.epilog = args.parts && stage == Stage::Fragment;
-    outcome(&name, compiled(args, &name, &shader, &options, global))
+    outcome(&name, compiled(args, &name, &shader, texts, &options, global))
 }
 
 /// What the command ends with.
@@ -165,6 +169,7 @@ fn compiled(
     args: &AcoCompile,
     name: &str,
     shader: &Shader,
+    texts: Vec<SourceText>,
     options: &Options,
     global: &Global,
 ) -> Result<Outcome, CompileFailure> {
@@ -172,7 +177,7 @@ fn compiled(
     if print_asked(args, print, global)? {
         return Ok(Outcome::Complete);
     }
-    let view = CompileView::of(&mut shader.clone(), options)?;
+    let view = CompileView::of(&mut shader.clone(), options)?.with_texts(texts);
     if args.radv_debug.contains(&AcoPrint::Shaders) {
         note(&String::from_utf8_lossy(&view.bytes(CodeForm::Assembly)?));
     }

@@ -12,7 +12,7 @@ use std::io::Write;
 use std::path::Path;
 use unwedge::files::Input;
 use unwedge::shader::front::spirv::Options;
-use unwedge::shader::front::{LoadError, ShaderFile};
+use unwedge::shader::front::{LoadError, ShaderFile, SourceText};
 use unwedge::shader::interp::{Bindings, RunError};
 use unwedge::shader::ir::Stage;
 use unwedge::shader::text;
@@ -78,15 +78,28 @@ pub(crate) fn load_file(
     Ok((input.name, shader))
 }
 
-/// The graphics shaders of a file, one of each stage; any shader of a file that has none.
+/// The shader with the texts of its sources.
+pub(crate) fn load_sourced(
+    args: &ShaderInput,
+    global: &Global,
+) -> Result<(String, unwedge::shader::ir::Shader, Vec<SourceText>), Failure> {
+    let input = Input::open(&args.file, global.max_size)?;
+    let read = file(&input, args).and_then(|file| Ok((file.load(&options(args))?, file.source_texts())));
+    let (shader, texts) = read.map_err(|e| unusable(&input.name, &e))?;
+    Ok((input.name, shader, texts))
+}
+
+/// The graphics shaders of a file, one of each stage; any shader of a file that has none. Adds the texts of its sources.
 pub(crate) fn load_stages(
     path: &Path,
     args: &ShaderInput,
+    texts: &mut Vec<SourceText>,
     global: &Global,
 ) -> Result<Vec<unwedge::shader::ir::Shader>, Failure> {
     let input = Input::open(path, global.max_size)?;
     let refused = |e: LoadError| unusable(&input.name, &e);
     let file = file(&input, args).map_err(refused)?;
+    texts.extend(file.source_texts());
     let points = file.entry_points().map_err(refused)?;
     let mut stages = Vec::new();
     for point in points.iter().filter(|point| args.entry.as_ref().is_none_or(|name| *name == point.name)) {

@@ -1,7 +1,7 @@
 //! SPIR-V: modules of the test data and of this file are read, validated, printed and parsed; what is broken gives an error.
 
 use std::collections::BTreeMap;
-use unwedge_shader::front::spirv::{Options, Reader, SpirvCause, words};
+use unwedge_shader::front::spirv::{Options, Reader, SpirvCause, source_texts, words};
 use unwedge_shader::interp::{
     BindingPoint, Bindings, Dispatch, NoImages, Options as RunOptions, run_compute,
 };
@@ -356,4 +356,36 @@ fn a_phi_of_the_first_block_is_refused() {
     });
     let found: Vec<_> = causes.filter(|(_, text)| text.contains("first block of a function")).collect();
     assert!(!found.is_empty() && found.iter().all(|(offset, _)| *offset == first), "{found:?}");
+}
+
+/// Texts of `OpSource`, which another instruction continues, and of debug information; a text of another set is not one.
+#[test]
+fn texts_of_sources_are_found() {
+    let packed = |text: &str| {
+        let mut bytes = text.as_bytes().to_vec();
+        bytes.resize((bytes.len() + 1).next_multiple_of(4), 0);
+        let (words, _) = bytes.as_chunks::<4>();
+        words.iter().map(|word| u32::from_le_bytes(*word)).collect::<Vec<u32>>()
+    };
+    let with = |start: &[u32], text: &str| [start, &packed(text)].concat();
+    let mut a = Assembler(vec![0x0723_0203, 0x0001_0300, 0, 60, 0]);
+    a.op(11, &with(&[30], "NonSemantic.Shader.DebugInfo.100"));
+    a.op(11, &with(&[31], "NonSemantic.Other"));
+    for (id, text) in [(40, "a.comp"), (41, "b.comp"), (42, "line b"), (43, " more"), (44, "c.comp")] {
+        a.op(7, &with(&[id], text));
+    }
+    a.op(3, &with(&[2, 450, 40], "line 1\nli"));
+    a.op(2, &packed("ne 2"));
+    a.op(3, &[2, 450, 44]);
+    a.op(2, &packed("of a source without a text"));
+    a.op(12, &[2, 50, 30, 35, 41, 42]);
+    a.op(12, &[2, 51, 30, 102, 43]);
+    a.op(12, &[2, 52, 31, 35, 44, 42]);
+    let found = source_texts(&a.0);
+    let found: Vec<(&str, &str)> =
+        found.iter().map(|source| (source.file.as_str(), source.text.as_str())).collect();
+    assert_eq!(found, [("a.comp", "line 1\nline 2"), ("b.comp", "line b more")]);
+    for end in 0..a.0.len() {
+        assert!(source_texts(&a.0[..end]).len() <= 2);
+    }
 }

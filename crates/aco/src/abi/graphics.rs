@@ -6,7 +6,7 @@
 //!
 //! Parameters are numbered in the order of their slots, and so are the attributes of a pixel shader: the driver links them by `SPI_PS_INPUT_CNTL`.
 
-use super::{ArgLocation, Args, Argument, Push, Uses, lanes_read};
+use super::{ArgLocation, Args, Argument, CallingConvention, Push, Uses, lanes_read};
 use crate::captures::Captures;
 use crate::compile::{CompileError, Options};
 use crate::graphics::MemorySlots;
@@ -263,6 +263,9 @@ impl Args {
     ///
     /// A stage that the pipeline runs merged with another one, or too many arguments.
     pub fn of(parts: &[&Shader], options: &Options) -> Result<Args, CompileError> {
+        if options.convention == CallingConvention::Hsa {
+            return Args::kernel(parts, &options.gpu);
+        }
         let Some(last) = parts.last() else { return Err(CompileError::Functions(0)) };
         let stage = last.info.stage;
         if let [shader] = parts

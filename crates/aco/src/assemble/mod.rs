@@ -25,6 +25,8 @@ pub struct Assembly {
     pub words: Vec<u32>,
     /// By block: its first word.
     pub starts: Vec<usize>,
+    /// By block: words of each instruction.
+    pub lengths: Vec<Vec<usize>>,
     /// How many instructions there are.
     pub instructions: usize,
 }
@@ -46,7 +48,7 @@ pub fn assemble(program: &mut MachineProgram) -> Result<Assembly, FinishError> {
                 let Some(nop) = nop else { return Err(FinishError::TooFar { block: Block::new(block) }) };
                 program.blocks[block].insts.insert(at, nop);
             }
-            None => return write(program, &lengths, starts, words),
+            None => return write(program, lengths, starts, words),
         }
     }
 }
@@ -151,7 +153,7 @@ fn offset(starts: &[usize], target: usize, after: usize) -> Option<i64> {
 /// Writes the offsets of branches.
 fn write(
     program: &MachineProgram,
-    lengths: &[Vec<usize>],
+    lengths: Vec<Vec<usize>>,
     starts: Vec<usize>,
     mut words: Vec<u32>,
 ) -> Result<Assembly, FinishError> {
@@ -182,5 +184,5 @@ fn write(
             instructions += 1;
         }
     }
-    Ok(Assembly { words, starts, instructions })
+    Ok(Assembly { words, starts, lengths, instructions })
 }

@@ -8,7 +8,9 @@ use super::class::RegClass;
 use super::entities::{Block, Construct, Inst, Temp};
 use super::inst::{FloatFreedom, InstData, List, NewInst, Op, Payload, Pseudo};
 use super::operand::{Definition, Operand};
+use crate::lines::SourcePositions;
 use std::ops::{Index, IndexMut};
+use std::sync::Arc;
 use unwedge_base::entity::PrimaryMap;
 use unwedge_isa::amdgcn::Gpu;
 
@@ -224,6 +226,8 @@ pub struct Program {
     pub neighbours: Neighbours,
     /// How many changes of instructions combining made.
     pub combinations: u32,
+    /// Positions in the source that instructions come from, if the code is to have lines.
+    pub positions: Option<Arc<SourcePositions>>,
     temps: PrimaryMap<Temp, RegClass>,
     insts: PrimaryMap<Inst, InstData>,
     operands: Vec<Operand>,
@@ -254,6 +258,7 @@ impl Clone for Program {
             parts_share,
             neighbours,
             combinations,
+            positions,
             temps,
             insts,
             operands,
@@ -265,6 +270,7 @@ impl Clone for Program {
         (self.whole_waves, self.parts_share) = (*whole_waves, *parts_share);
         (self.contract, self.neighbours) = (*contract, *neighbours);
         self.combinations = *combinations;
+        self.positions.clone_from(positions);
         self.blocks.clone_from(blocks);
         self.constructs.clone_from(constructs);
         self.argument_bounds.clone_from(argument_bounds);
@@ -292,6 +298,7 @@ impl Program {
             parts_share: false,
             neighbours: Neighbours::default(),
             combinations: 0,
+            positions: None,
             temps: PrimaryMap::default(),
             insts: PrimaryMap::default(),
             operands: Vec::new(),

@@ -1,22 +1,32 @@
 //! A kernel as source of the assembler: code, descriptor and metadata of an HSA code object.
 //!
-//! The assembler makes an object of it. Arguments are those of [`Args`](crate::abi::Args): user registers as the compiler counts them, which is not the
-//! convention of HSA, so a loader needs to know them. Never: ELF.
+//! The assembler makes an object of it. With [`CallingConvention::Driver`](crate::abi::CallingConvention::Driver), arguments are in user registers as
+//! [`Args`](crate::abi::Args) has them, which no runtime of HSA fills. Never: ELF.
 
+mod lines;
+mod metadata;
 mod program;
 
 use crate::abi::Argument;
 use crate::compile::Compiled;
+use lines::LineWriter;
 pub use program::program;
 use std::fmt::Write;
 use unwedge_isa::amdgcn::listing::{self, AmdListingOptions};
 use unwedge_isa::amdgcn::{Gfx, Gpu};
+use unwedge_shader::front::SourceText;
 
-/// The source of a kernel with a name, for workgroups of so many invocations.
-pub fn source(compiled: &Compiled, gpu: &Gpu, name: &str, invocations: u32) -> String {
+/// The source of a kernel with a name, for workgroups of this size. Its lines are shown with their texts, as far as those are given.
+pub fn source(
+    compiled: &Compiled,
+    gpu: &Gpu,
+    name: &str,
+    workgroup_size: [u32; 3],
+    texts: &[SourceText],
+) -> String {
     let mut out = String::new();
     // Writing to a string does not fail.
-    let _ = write_source(compiled, gpu, name, invocations, &mut out);
+    let _ = write_source(compiled, gpu, name, workgroup_size, texts, &mut out);
     out
 }
 
@@ -24,27 +34,33 @@ fn write_source(
     compiled: &Compiled,
     gpu: &Gpu,
     name: &str,
-    invocations: u32,
+    workgroup_size: [u32; 3],
+    texts: &[SourceText],
     out: &mut String,
 ) -> std::fmt::Result {
-    writeln!(out, "\t.text\n\t.globl\t{name}\n\t.p2align\t8\n\t.type\t{name},@function\n{name}:")?;
+    let mut lines = LineWriter::new(&compiled.code.lines, texts, true);
+    writeln!(
+        out,
+        "\t.text\n{}\t.globl\t{name}\n\t.p2align\t8\n\t.type\t{name},@function\n{name}:",
+        lines.files()
+    )?;
     let code: Vec<u8> = compiled.code.words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    listing::write(&code, gpu, &AmdListingOptions::default(), out, &mut |_, _| {});
+    listing::write(&code, gpu, &AmdListingOptions::default(), out, &mut |at, out| lines.mark(at, out));
     writeln!(out, "\t.section\t.rodata,\"a\",@progbits\n\t.p2align\t6\n\t.amdhsa_kernel {name}")?;
     for (directive, value) in directives(compiled, gpu) {
         writeln!(out, "\t\t.amdhsa_{directive} {value}")?;
     }
     writeln!(out, "\t.end_amdhsa_kernel\n\t.text")?;
-    metadata(compiled, gpu, name, invocations, out)
+    metadata::write(compiled, gpu, name, workgroup_size, out)
 }
 
-/// Directives of the descriptor that are not at their default.
+/// Directives of the descriptor.
 fn directives(compiled: &Compiled, gpu: &Gpu) -> Vec<(&'static str, u32)> {
     let code = &compiled.code;
-    let (mut user, mut groups, mut local) = (0, [0; 3], 0);
+    let (mut user, mut local) = (0, 0);
     for location in compiled.args.iter() {
         match location.argument {
-            Argument::WorkgroupId(axis) => groups[usize::from(axis) % 3] = 1,
+            Argument::WorkgroupId(_) => {}
             Argument::LocalId(axis) => local = local.max(u32::from(axis)),
             Argument::LocalIdsPacked => local = 2,
             Argument::ScratchOffset => {}
@@ -52,23 +68,35 @@ fn directives(compiled: &Compiled, gpu: &Gpu) -> Vec<(&'static str, u32)> {
         }
     }
     let scratch = u32::from(code.scratch_bytes != 0);
+    let group = |axis: u32| u32::from(compiled.args.workgroup_axes >> axis & 1);
     let generation = gpu.generation();
+    let has = |argument: Argument| u32::from(compiled.args.find(argument).is_some());
     let mut all = vec![
         ("group_segment_fixed_size", code.lds_bytes),
         ("private_segment_fixed_size", code.scratch_bytes),
+    ];
+    if let Some(kernel) = &compiled.args.kernel {
+        all.extend([
+            ("kernarg_size", kernel.size()),
+            ("user_sgpr_kernarg_segment_ptr", has(Argument::KernargSegment)),
+        ]);
+        if generation < Gfx::Gfx11 {
+            all.push(("user_sgpr_private_segment_buffer", has(Argument::ScratchDescriptor)));
+        }
+    }
+    all.extend([
         ("user_sgpr_count", user),
-        ("system_sgpr_workgroup_id_x", if generation >= Gfx::Gfx12 { 1 } else { groups[0] }),
-        ("system_sgpr_workgroup_id_y", groups[1]),
-        ("system_sgpr_workgroup_id_z", groups[2]),
+        ("system_sgpr_workgroup_id_x", if generation >= Gfx::Gfx12 { 1 } else { group(0) }),
+        ("system_sgpr_workgroup_id_y", group(1)),
+        ("system_sgpr_workgroup_id_z", group(2)),
         ("system_vgpr_workitem_id", local),
         ("next_free_vgpr", u32::from(code.registers.vgprs.max(1))),
         ("next_free_sgpr", u32::from(code.registers.sgprs.max(1))),
-    ];
+    ]);
     if generation >= Gfx::Gfx11 {
         all.push(("enable_private_segment", scratch));
     } else {
-        let offset = compiled.args.find(Argument::ScratchOffset).is_some();
-        all.push(("system_sgpr_private_segment_wavefront_offset", u32::from(offset)));
+        all.push(("system_sgpr_private_segment_wavefront_offset", has(Argument::ScratchOffset)));
     }
     if generation >= Gfx::Gfx10 {
         all.push(("wavefront_size32", u32::from(!gpu.wave64())));
@@ -76,41 +104,9 @@ fn directives(compiled: &Compiled, gpu: &Gpu) -> Vec<(&'static str, u32)> {
     if generation < Gfx::Gfx12 {
         all.push(("ieee_mode", 0));
     }
+    let modes =
+        ["float_round_mode_32", "float_round_mode_16_64", "float_denorm_mode_32", "float_denorm_mode_16_64"];
+    let field = |shift: u8| u32::from(compiled.float_mode >> shift & 3);
+    all.extend(modes.into_iter().zip([0, 2, 4, 6].map(field)));
     all
-}
-
-fn metadata(
-    compiled: &Compiled,
-    gpu: &Gpu,
-    name: &str,
-    invocations: u32,
-    out: &mut String,
-) -> std::fmt::Result {
-    let code = &compiled.code;
-    let wave = if gpu.wave64() { 64 } else { 32 };
-    writeln!(out, "\t.amdgpu_metadata\n---\namdhsa.kernels:\n  - .args: []")?;
-    for (key, value) in [
-        ("group_segment_fixed_size", code.lds_bytes),
-        ("kernarg_segment_align", 4),
-        ("kernarg_segment_size", 0),
-        ("max_flat_workgroup_size", invocations),
-    ] {
-        writeln!(out, "    .{key}: {value}")?;
-    }
-    writeln!(out, "    .name: {name}")?;
-    for (key, value) in [
-        ("private_segment_fixed_size", code.scratch_bytes),
-        ("sgpr_count", code.registers.sgprs.into()),
-        ("sgpr_spill_count", 0),
-    ] {
-        writeln!(out, "    .{key}: {value}")?;
-    }
-    writeln!(out, "    .symbol: {name}.kd")?;
-    for (key, value) in
-        [("vgpr_count", u32::from(code.registers.vgprs)), ("vgpr_spill_count", 0), ("wavefront_size", wave)]
-    {
-        writeln!(out, "    .{key}: {value}")?;
-    }
-    writeln!(out, "amdhsa.target: amdgcn-amd-amdhsa--{}", gpu.name())?;
-    writeln!(out, "amdhsa.version:\n  - 1\n  - 2\n...\n\t.end_amdgpu_metadata")
 }

@@ -2,22 +2,24 @@
 //!
 //! Drivers load such programs by registers, not as objects, so there is no descriptor. The assembler reads the text.
 
+use super::lines::LineWriter;
 use crate::abi::Argument;
 use crate::compile::Compiled;
 use crate::ir::PhysReg;
 use std::fmt::Write;
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_isa::amdgcn::listing::{self, AmdListingOptions};
+use unwedge_shader::front::SourceText;
 
-/// The text of a compiled shader.
-pub fn program(compiled: &Compiled, gpu: &Gpu) -> String {
+/// The text of a compiled shader. Its lines are shown with their texts, as far as those are given.
+pub fn program(compiled: &Compiled, gpu: &Gpu, texts: &[SourceText]) -> String {
     let mut out = String::new();
     // Writing to a string does not fail.
-    let _ = write_program(compiled, gpu, &mut out);
+    let _ = write_program(compiled, gpu, texts, &mut out);
     out
 }
 
-fn write_program(compiled: &Compiled, gpu: &Gpu, out: &mut String) -> std::fmt::Result {
+fn write_program(compiled: &Compiled, gpu: &Gpu, texts: &[SourceText], out: &mut String) -> std::fmt::Result {
     let interface = &compiled.args.interface;
     if let Some(hardware) = interface.hardware {
         writeln!(out, "; stage {hardware}")?;
@@ -35,7 +37,8 @@ fn write_program(compiled: &Compiled, gpu: &Gpu, out: &mut String) -> std::fmt::
         writeln!(out, "; param{number} slot {slot}")?;
     }
     let code: Vec<u8> = compiled.code.words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    listing::write(&code, gpu, &AmdListingOptions::default(), out, &mut |_, _| {});
+    let mut lines = LineWriter::new(&compiled.code.lines, texts, false);
+    listing::write(&code, gpu, &AmdListingOptions::default(), out, &mut |at, out| lines.mark(at, out));
     Ok(())
 }
 

@@ -149,6 +149,7 @@ impl Selector<'_> {
             if self.block.is_none() {
                 return Ok(());
             }
+            self.set_loc(inst);
             match (func.op(inst), func.payload(inst)) {
                 (Op::If, Payload::Arms(then, other)) => self.select_if(inst, then, other)?,
                 (Op::Loop, Payload::Body(body)) if self.shape.construct(inst).continues => {
@@ -291,6 +292,8 @@ impl Selector<'_> {
 
     /// Makes the block at which arrivals meet.
     fn arrive(&mut self, arrivals: &Arrivals, role: Role, construct: Option<Construct>) -> Block {
+        // What joins paths comes from none of them.
+        self.loc = None;
         let block = self.new_block(role, construct);
         for &from in &arrivals.linear {
             self.program.link_linear(from, block);
@@ -392,6 +395,7 @@ impl Selector<'_> {
         then: impl FnOnce(&mut Self) -> Selected<Option<Operand>>,
     ) -> Selected<Option<Operand>> {
         let Some(mut before) = self.block else { return Ok(None) };
+        let loc = self.loc;
         if self.program.blocks[before].role != Role::Plain {
             let own = self.new_block(Role::Plain, None);
             self.program.link(before, own);
@@ -422,11 +426,13 @@ impl Selector<'_> {
         let value =
             value.zip(other).map(|(value, other)| self.phi(RegClass::V1, false, &[value, other], true));
         self.enter(block, true);
+        self.loc = loc;
         Ok(value)
     }
 
     /// The block between the arms of a divergent `if`, and the first one of the second arm.
     fn invert(&mut self, depth: usize, construct: Construct, before: Block) -> Block {
+        self.loc = None;
         let waiting = std::mem::take(&mut self.frames[depth].invert);
         self.frames[depth].inverts = false;
         let invert = self.new_block(Role::Invert, Some(construct));

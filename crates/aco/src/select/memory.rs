@@ -142,11 +142,30 @@ impl Selector<'_> {
         u32::from(ty.lanes) * ty.base.bits().div_ceil(32)
     }
 
+    /// A scalar offset so many bytes after another.
+    fn bytes_after(&mut self, offset: Operand, bytes: u32) -> Operand {
+        match offset.as_const() {
+            Some(first) => Operand::c32((first as u32).wrapping_add(bytes)),
+            None if bytes == 0 || offset.is_undef() => offset,
+            None => self.salu(Opcode::s_add_u32, RegClass::S1, &[offset, Operand::c32(bytes)]),
+        }
+    }
+
+    /// Push constants in memory: an address, and how far from it they are.
+    fn push_memory(&mut self) -> Option<(Operand, u32)> {
+        if let Some(place) = self.kernel_push() {
+            return Some(place);
+        }
+        let low = self.find_argument(Argument::PushConstants)?;
+        Some((self.create(RegClass::S2, &[low, Operand::c32(self.options.address_high)]), 0))
+    }
+
     fn load_push(&mut self, inst: Inst) -> Selected<Vec<Operand>> {
         let offset = self.scalar(self.func.args(inst)[0]);
         let count = self.result_words(inst);
-        if let Some(base) = self.find_argument(Argument::PushConstants) {
-            let address = self.create(RegClass::S2, &[base, Operand::c32(self.options.address_high)]);
+        if let Some((address, first)) = self.push_memory() {
+            let offset = self.in_scalar(offset);
+            let offset = self.bytes_after(offset, first);
             return self.load_scalar(inst, address, offset, count, Access::READONLY);
         }
         let first = offset.as_const().map(|offset| offset as u32 / 4);
@@ -161,16 +180,11 @@ impl Selector<'_> {
         let ty = self.func.ty(self.func.result(inst));
         let offset = self.scalar(self.func.args(inst)[0]);
         let offset = self.in_scalar(offset);
-        let base = self.find_argument(Argument::PushConstants);
-        let address =
-            base.map(|base| self.create(RegClass::S2, &[base, Operand::c32(self.options.address_high)]));
+        let memory = self.push_memory();
         let mut lanes = Vec::new();
         for lane in 0..ty.lanes {
             let at = u32::from(lane) * ty.base.bytes();
-            let byte = match offset.as_const() {
-                Some(first) => Operand::c32((first as u32).wrapping_add(at)),
-                None => self.salu(Opcode::s_add_u32, RegClass::S1, &[offset, Operand::c32(at)]),
-            };
+            let byte = self.bytes_after(offset, at);
             // The shift takes the lowest five bits, which are those of the byte in its word.
             let (start, shift) = match byte.as_const() {
                 Some(byte) => (Operand::c32(byte as u32 & !3), Operand::c32(byte as u32 % 4 * 8)),
@@ -179,8 +193,11 @@ impl Selector<'_> {
                     self.salu(Opcode::s_lshl_b32, RegClass::S1, &[byte, Operand::c32(3)]),
                 ),
             };
-            let word = match (address, start.as_const()) {
-                (Some(address), _) => self.load_scalar(inst, address, start, 1, Access::READONLY)?[0],
+            let word = match (memory, start.as_const()) {
+                (Some((address, first)), _) => {
+                    let start = self.bytes_after(start, first);
+                    self.load_scalar(inst, address, start, 1, Access::READONLY)?[0]
+                }
                 (None, Some(start)) => self
                     .find_argument(Argument::PushConstant(start as u32 / 4))
                     .ok_or_else(|| self.unsupported(inst, Some("push constants")))?,
@@ -218,11 +235,15 @@ impl Selector<'_> {
             9..=16 => (16, O::s_load_dwordx16, O::s_buffer_load_dwordx16),
             _ => return Err(self.unsupported(inst, Some("more than 16 words"))),
         };
+        let offset = self.in_scalar(offset);
         if !buffer && count != size {
             // A longer load could read past the end of the memory.
-            return Err(self.unsupported(inst, Some("a number of words from an address")));
+            let first = size / 2;
+            let mut words = self.load_scalar(inst, base, offset, first, access)?;
+            let rest = self.bytes_after(offset, first * 4);
+            words.extend(self.load_scalar(inst, base, rest, count - first, access)?);
+            return Ok(words);
         }
-        let offset = self.in_scalar(offset);
         let offset = self.smem_offset(offset);
         let opcode = if buffer { from_buffer } else { address };
         let class = RegClass::sgpr(size as u8);

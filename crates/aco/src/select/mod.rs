@@ -15,6 +15,7 @@ mod float;
 mod flow;
 mod graphics;
 mod image;
+mod kernel;
 mod memory;
 mod narrow;
 mod scratch;
@@ -22,7 +23,7 @@ mod shape;
 mod subgroup;
 mod system;
 
-use crate::abi::{ArgLocation, Args, Argument, Interface, is_image, lanes_read};
+use crate::abi::{ArgLocation, Args, Argument, Interface, KernelArgs, is_image, lanes_read};
 use crate::compile::{CompileError, Options};
 use crate::ir::shape::Variants;
 use crate::ir::{
@@ -34,7 +35,7 @@ use banks::Banks;
 use flow::Frame;
 use shape::Shape;
 use std::collections::HashMap;
-use unwedge_base::entity::SecondaryMap;
+use unwedge_base::entity::{Entity, SecondaryMap};
 use unwedge_isa::amdgcn::Gfx;
 use unwedge_shader::analysis::divergence::Divergence;
 use unwedge_shader::ir::{
@@ -75,6 +76,7 @@ pub(crate) fn select(
         program,
         args: HashMap::new(),
         interface: args.interface.clone(),
+        kernel: args.kernel.clone(),
         outputs: graphics::OutputValues::new(),
         left: None,
         part: 0,
@@ -91,6 +93,7 @@ pub(crate) fn select(
         frames: Vec::new(),
         latches: Vec::new(),
         loc: None,
+        first_loc: 0,
         exact: false,
         freedom: FloatFreedom::default(),
         linear: None,
@@ -120,6 +123,8 @@ struct Selector<'a> {
     args: HashMap<Argument, Temp>,
     /// How inputs and outputs of a graphics stage are numbered.
     interface: Interface,
+    /// Arguments in memory, of a kernel.
+    kernel: Option<KernelArgs>,
     /// What a graphics stage exports at its end.
     outputs: graphics::OutputValues,
     /// What the program leaves in registers for the code of another one, which follows.
@@ -144,6 +149,8 @@ struct Selector<'a> {
     /// Latches that are not connected with their headers yet, their headers, and whether lanes come to them.
     latches: Vec<(Block, Block, bool)>,
     loc: Option<Loc>,
+    /// Positions of the shaders before this one.
+    first_loc: usize,
     exact: bool,
     freedom: FloatFreedom,
     /// Linear vector registers that operations over lanes share, once one needs them.
@@ -157,6 +164,8 @@ impl<'a> Selector<'a> {
     fn next_part(&mut self, shader: &'a Shader) -> Selected<()> {
         let func = shader.entry();
         self.part += 1;
+        self.first_loc += self.shader.locs.len();
+        self.loc = None;
         (self.shader, self.func) = (shader, func);
         self.divergence = Divergence::of(func, Scope::Subgroup);
         self.shape = Shape::of(func, &self.divergence);
@@ -193,7 +202,11 @@ impl Selector<'_> {
             definitions.push(Definition::fixed(temp, class, location.reg));
         }
         self.program.scratch = ScratchArgs {
-            descriptor: self.args.get(&Argument::RingOffsets).copied(),
+            descriptor: self
+                .args
+                .get(&Argument::RingOffsets)
+                .or(self.args.get(&Argument::ScratchDescriptor))
+                .copied(),
             offset: self.args.get(&Argument::ScratchOffset).copied(),
         };
         if self.interface.prolog {
@@ -258,6 +271,11 @@ impl Selector<'_> {
         Ok(())
     }
 
+    /// What is added from here on comes from an instruction of the shader.
+    fn set_loc(&mut self, inst: Inst) {
+        self.loc = self.func.loc(inst).map(|loc| Loc::new(self.first_loc + loc.index()));
+    }
+
     /// The class of a lane of a value.
     fn class(&self, value: Value) -> RegClass {
         let vector = self.banks.is_vector(value);
@@ -313,7 +331,6 @@ impl Selector<'_> {
     fn inst(&mut self, inst: Inst) -> Selected<()> {
         let func = self.func;
         let op = func.op(inst);
-        self.loc = func.loc(inst);
         self.exact = func.exact(inst);
         self.freedom = self.float_freedom(inst);
         let results = func.results(inst);

@@ -88,9 +88,12 @@ impl Selector<'_> {
         let read = self.read[result];
         let is_read = |axis: u8| read & 1 << axis != 0;
         let lanes: Vec<Operand> = match value {
-            V::NumWorkgroups => {
-                (0..3).map(|axis| self.argument(Argument::NumWorkgroups(axis), RegClass::S1)).collect()
-            }
+            V::NumWorkgroups => (0..3)
+                .map(|axis| match &self.kernel {
+                    Some(_) if is_read(axis) => self.block_count(axis),
+                    _ => self.argument(Argument::NumWorkgroups(axis), RegClass::S1),
+                })
+                .collect(),
             V::WorkgroupId => (0..3)
                 .map(|axis| match is_read(axis) {
                     true => self.workgroup_id(axis),
@@ -148,16 +151,28 @@ impl Selector<'_> {
         Ok(())
     }
 
-    /// The descriptors of a resource: words of its set.
+    /// The address of a descriptor set, and how far into it the descriptors of a binding are.
+    fn set_descriptors(&mut self, set: u32, binding: u32) -> Option<(Operand, u32)> {
+        let low = self.find_argument(Argument::DescriptorSet(set))?;
+        let first = descriptor_offset(self.shader, set, binding)?;
+        Some((self.create(RegClass::S2, &[low, Operand::c32(self.options.address_high)]), first))
+    }
+
+    /// The descriptors of a resource: words of its set, or arguments of a kernel.
     pub(super) fn descriptor(&mut self, inst: Inst, resource: Resource) -> Selected<()> {
         let data = &self.shader.resources[resource];
         let (set, binding) = (data.set, data.binding);
-        let missing = CompileError::Descriptor { set, binding };
-        let Some(low) = self.find_argument(Argument::DescriptorSet(set)) else { return Err(missing) };
-        let Some(first) = descriptor_offset(self.shader, set, binding) else { return Err(missing) };
+        if let Some(buffer) = self.kernel_buffer(set, binding) {
+            self.define(self.func.result(inst), &[buffer]);
+            return Ok(());
+        }
+        let place = match &self.kernel {
+            Some(_) => self.kernel_descriptors(set, binding).map(|address| (address, 0)),
+            None => self.set_descriptors(set, binding),
+        };
+        let Some((address, first)) = place else { return Err(CompileError::Descriptor { set, binding }) };
         let size = descriptor_bytes(data.class);
         let index = self.func.args(inst).first().copied();
-        let address = self.create(RegClass::S2, &[low, Operand::c32(self.options.address_high)]);
         let offset = match index.filter(|_| data.count != 1) {
             None => Operand::c32(first),
             Some(index) if self.divergence.is_divergent(index) => {

@@ -196,7 +196,7 @@ pub fn machine(gpu: &Gpu, blocks: &[CaseBlock]) -> Result<(MachineProgram, Vec<u
             let at = program.blocks.len() - 1;
             match line {
                 CaseLine::Inst(inst) => {
-                    program.blocks[at].insts.push(MachineInst { inst: *inst, from: None });
+                    program.blocks[at].insts.push(MachineInst { inst: *inst, from: None, paired: None });
                 }
                 CaseLine::Mark(_) => {
                     program.blocks[at].succs.push(at + 1);

@@ -95,11 +95,14 @@ impl CodeObject<'_> {
             }
         }
         for relocation in std::mem::take(&mut self.relocations) {
-            if !self.sections.get(relocation.section).is_some_and(ElfSection::is_loaded) {
+            let Some(section) = self.sections.get(relocation.section) else { continue };
+            let unloaded = section.kind == ElfSectionKind::Unloaded;
+            if !section.is_loaded() && !unloaded {
                 continue;
             }
             let kind = relocation.kind.name().unwrap_or("");
-            if kind.contains("_ABS") || kind.contains("_GOT") {
+            // Debug information has addresses as if the object were loaded at 0.
+            if !unloaded && (kind.contains("_ABS") || kind.contains("_GOT")) {
                 let symbol = self.symbols.get(relocation.symbol);
                 return Err(ResolveError::Address(symbol.map_or_else(String::new, |s| s.name.to_string())));
             }
@@ -212,7 +215,7 @@ impl CodeObject<'_> {
             name => name.to_owned(),
         };
         let value = match symbol.section.and_then(|at| self.sections.get(at)) {
-            Some(section) if section.is_loaded() => symbol.value,
+            Some(section) if section.is_loaded() || section.kind == ElfSectionKind::Unloaded => symbol.value,
             Some(section) => {
                 let section = section.name.clone().into_owned();
                 return Err(LinkError::NotLoaded { symbol: name(), section });

@@ -5,6 +5,7 @@
 //! bit of a kernel descriptor means.
 
 mod hsa_v2;
+mod line_table;
 mod lines;
 mod link;
 mod load;
@@ -14,6 +15,7 @@ mod read;
 mod shared;
 mod write;
 
+pub use line_table::{LineRow, LineSequence};
 pub use lines::{SectionLines, SourceLine, SourceLines};
 pub use link::LinkError;
 pub use load::{
@@ -114,6 +116,8 @@ pub enum ElfSectionKind {
     Zeros,
     /// Notes: metadata of the loader.
     Note,
+    /// Bytes that are not loaded: debug information.
+    Unloaded,
     /// Anything else.
     Other,
 }
@@ -161,6 +165,17 @@ pub struct ElfSymbol<'a> {
     pub value: u64,
     /// Bytes it covers; 0 where the file does not say.
     pub size: u64,
+}
+
+impl ElfSymbol<'_> {
+    /// Whether it stands for the start of its section, and for nothing else.
+    pub(crate) fn is_of_section(&self) -> bool {
+        self.kind == ElfSymbolKind::Other
+            && !self.global
+            && self.name.is_empty()
+            && self.section.is_some()
+            && self.value == 0
+    }
 }
 
 /// Bytes that depend on where a symbol is once sections have their places.

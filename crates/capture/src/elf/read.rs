@@ -214,6 +214,7 @@ fn kind_of(kind: elf::SectionType, flags: elf::SectionFlags) -> ElfSectionKind {
         elf::SHT_PROGBITS if has(elf::SHF_EXECINSTR) => ElfSectionKind::Code,
         elf::SHT_PROGBITS if has(elf::SHF_ALLOC) && has(elf::SHF_WRITE) => ElfSectionKind::Data,
         elf::SHT_PROGBITS if has(elf::SHF_ALLOC) => ElfSectionKind::ReadOnly,
+        elf::SHT_PROGBITS => ElfSectionKind::Unloaded,
         _ => ElfSectionKind::Other,
     }
 }

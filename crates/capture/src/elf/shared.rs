@@ -179,6 +179,8 @@ pub fn write_shared(object: &CodeObject<'_>) -> Result<Vec<u8>, SharedObjectErro
     });
     sections.extend(own(&[ElfSectionKind::Data]));
     sections.extend(own(&[ElfSectionKind::Zeros]));
+    let unloaded = sections.len();
+    sections.extend(own(&[ElfSectionKind::Unloaded]));
     // The empty one, and that of the names of sections.
     if sections.len() + 2 >= usize::from(elf::SHN_LORESERVE) {
         return Err(SharedObjectError::Sections(object.sections.len()));
@@ -195,7 +197,7 @@ pub fn write_shared(object: &CodeObject<'_>) -> Result<Vec<u8>, SharedObjectErro
         }
         section.address = next.next_multiple_of(section.align);
         next = section.address + section.size;
-        if let Some(of) = section.of {
+        if let Some(of) = section.of.filter(|_| number < unloaded) {
             linked.sections[of].address = section.address;
             places[of] = (number as u16 + 1, section.address);
         }
@@ -240,7 +242,7 @@ pub fn write_shared(object: &CodeObject<'_>) -> Result<Vec<u8>, SharedObjectErro
             _ => {}
         }
     }
-    let segments = [&sections[..code], &sections[code..written], &sections[written..]];
+    let segments = [&sections[..code], &sections[code..written], &sections[written..unloaded]];
     Ok(file(object, &sections, segments, written))
 }
 

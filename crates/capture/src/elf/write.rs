@@ -191,6 +191,7 @@ fn symbol_entry(symbol: &ElfSymbol, section: Option<SectionIndex>, name: u32) ->
         ElfSymbolKind::Function => elf::STT_FUNC,
         ElfSymbolKind::Object => elf::STT_OBJECT,
         ElfSymbolKind::HsaKernel => elf::SymbolType(10),
+        ElfSymbolKind::Other if symbol.is_of_section() => elf::STT_SECTION,
         ElfSymbolKind::Other => elf::STT_NOTYPE,
     };
     Sym {
@@ -212,6 +213,7 @@ pub(super) fn section_type(kind: ElfSectionKind) -> Option<(elf::SectionType, u6
         ElfSectionKind::Data => (elf::SHT_PROGBITS, elf::SHF_ALLOC.0 | elf::SHF_WRITE.0),
         ElfSectionKind::Zeros => (elf::SHT_NOBITS, elf::SHF_ALLOC.0 | elf::SHF_WRITE.0),
         ElfSectionKind::Note => (elf::SHT_NOTE, elf::SHF_ALLOC.0),
+        ElfSectionKind::Unloaded => (elf::SHT_PROGBITS, 0),
         ElfSectionKind::Other => return None,
     })
 }

@@ -8,16 +8,16 @@ use crate::output::Output;
 use crate::shader::{load_stages, write_result};
 use std::path::{Path, PathBuf};
 use unwedge::shader::ir::Shader;
-use unwedge_view::aco::{Options, PhaseRequest, PipelineView, print_pipeline_phases};
+use unwedge_view::aco::{Options, PhaseRequest, PipelineView, SourceText, print_pipeline_phases};
 
-/// All graphics shaders of the files.
-pub(super) fn load(args: &AcoCompile, global: &Global) -> Result<Vec<Shader>, Failure> {
+/// All graphics shaders of the files, and the texts of their sources.
+pub(super) fn load(args: &AcoCompile, global: &Global) -> Result<(Vec<Shader>, Vec<SourceText>), Failure> {
     let files = std::iter::once(&args.input.file).chain(&args.stages);
-    let mut shaders = Vec::new();
+    let (mut shaders, mut texts) = (Vec::new(), Vec::new());
     for file in files {
-        shaders.extend(load_stages(file, &args.input, global)?);
+        shaders.extend(load_stages(file, &args.input, &mut texts, global)?);
     }
-    Ok(shaders)
+    Ok((shaders, texts))
 }
 
 /// The file of a program: `shader.bin` is `shader.ps.bin` of the pixel shader.
@@ -36,7 +36,7 @@ fn file_of(file: &Path, hardware: &str) -> PathBuf {
 
 pub(super) fn compiled(
     args: &AcoCompile,
-    shaders: Vec<Shader>,
+    (shaders, texts): (Vec<Shader>, Vec<SourceText>),
     options: &Options,
     global: &Global,
 ) -> Result<Outcome, CompileFailure> {
@@ -44,7 +44,7 @@ pub(super) fn compiled(
     if print_asked(args, print, global)? {
         return Ok(Outcome::Complete);
     }
-    let view = PipelineView::of(shaders, options)?;
+    let view = PipelineView::of(shaders, options)?.with_texts(&texts);
     if args.radv_debug.contains(&AcoPrint::Shaders) {
         note(&view.assembly()?);
     }

@@ -61,6 +61,15 @@ impl LoadError {
     }
 }
 
+/// The text of a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceText {
+    /// The name of its file, as positions have it.
+    pub file: String,
+    /// The text.
+    pub text: String,
+}
+
 /// A file of shaders.
 #[derive(Debug)]
 pub enum ShaderFile<'a> {
@@ -130,6 +139,17 @@ impl<'a> ShaderFile<'a> {
                 Ok(ShaderFile::Nir(text, nir::Options { arguments: arguments.clone(), ..options }))
             }
             _ => Err(LoadError::Arguments),
+        }
+    }
+
+    /// Texts of the sources that positions are in, as far as the file has them.
+    pub fn source_texts(&self) -> Vec<SourceText> {
+        match self {
+            ShaderFile::Spirv(words) => spirv::source_texts(words),
+            ShaderFile::Nir(text, options) => {
+                vec![SourceText { file: options.file.clone(), text: (*text).to_owned() }]
+            }
+            ShaderFile::Text(_) => Vec::new(),
         }
     }
 

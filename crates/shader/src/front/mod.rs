@@ -5,5 +5,5 @@ pub mod nir;
 mod source;
 pub mod spirv;
 
-pub use file::{LoadError, ShaderFile};
+pub use file::{LoadError, ShaderFile, SourceText};
 pub use source::{NAGA_THREAD, SourceError, SourceLanguage, compile};

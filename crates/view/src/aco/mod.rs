@@ -1,6 +1,8 @@
 //! Shaders compiled for AMD GPUs: code in three forms, statistics, the program after phases, a run on the emulator, and the phase that breaks a shader.
 
 pub mod bisect;
+mod kernel;
+mod listing;
 pub(crate) mod pipeline;
 mod run;
 pub(crate) mod statistics;
@@ -10,6 +12,7 @@ use crate::asm::amd::{Emit, assemble};
 pub use pipeline::{PipelineProgram, PipelineView, print_pipeline_phases};
 pub use run::{EmulationError, EmulationRequest, EmulationView, NotCompared};
 pub use statistics::CodeStatistics;
+pub use unwedge_aco::abi::CallingConvention;
 pub use unwedge_aco::graphics::{GraphicsOptions, TARGETS, TargetFormat, VertexInput};
 use unwedge_aco::ir::{Program, text};
 use unwedge_aco::parts::{compile_pixel_epilog, compile_vertex_prolog};
@@ -20,6 +23,7 @@ use unwedge_aco::{finish_with, front, object};
 use unwedge_capture::elf::Loader;
 use unwedge_isa::amdgcn::Gpu;
 pub use unwedge_isa::amdgcn::texel::TexelFormat;
+pub use unwedge_shader::front::SourceText;
 use unwedge_shader::ir::{Shader, Stage};
 
 /// The form of a compiled shader.
@@ -66,12 +70,14 @@ pub struct CompileView {
     compiled: Compiled,
     gpu: Gpu,
     entry: String,
-    /// Of a workgroup, of a compute shader.
-    invocations: Option<u32>,
+    /// Of a compute shader.
+    workgroup_size: Option<[u32; 3]>,
     stage: Stage,
     /// Parts that are concatenated with it: before and after it.
     prolog: Option<Compiled>,
     epilog: Option<Compiled>,
+    /// Texts of sources, for assembly.
+    texts: Vec<SourceText>,
 }
 
 impl CompileView {
@@ -82,7 +88,7 @@ impl CompileView {
     /// What is not compiled.
     pub fn of(shader: &mut Shader, options: &Options) -> Result<CompileView, CompileViewError> {
         let stage = shader.info.stage;
-        let invocations = (stage == Stage::Compute).then(|| shader.info.invocations());
+        let workgroup_size = (stage == Stage::Compute).then_some(shader.info.workgroup_size);
         let entry = shader.info.name.clone();
         let compiled = unwedge_aco::compile(shader, options)?;
         let (mode, graphics) = (compiled.float_mode, &options.graphics);
@@ -92,12 +98,26 @@ impl CompileView {
         let epilog = (stage == Stage::Fragment && graphics.epilog)
             .then(|| compile_pixel_epilog(&compiled.args.interface.colours, mode, options))
             .transpose()?;
-        Ok(CompileView { compiled, gpu: options.gpu, entry, invocations, stage, prolog, epilog })
+        let (gpu, texts) = (options.gpu, Vec::new());
+        Ok(CompileView { compiled, gpu, entry, workgroup_size, stage, prolog, epilog, texts })
+    }
+
+    /// The same, where assembly shows lines of these sources.
+    #[must_use]
+    pub fn with_texts(self, texts: Vec<SourceText>) -> CompileView {
+        CompileView { texts, ..self }
+    }
+
+    /// Its parts in the order of the code.
+    fn parts(&self) -> [Option<&Compiled>; 3] {
+        [self.prolog.as_ref(), Some(&self.compiled), self.epilog.as_ref()]
     }
 
     /// Statistics of the code.
     pub fn statistics(&self) -> CodeStatistics {
-        CodeStatistics::of(&self.compiled, &self.gpu, self.invocations)
+        // Larger workgroups are not compiled.
+        let invocations = self.workgroup_size.map(|size| size.iter().product());
+        CodeStatistics::of(&self.compiled, &self.gpu, invocations)
     }
 
     /// How many changes of instructions combining made.
@@ -111,14 +131,14 @@ impl CompileView {
     ///
     /// If it does not become an object.
     pub fn bytes(&self, form: CodeForm) -> Result<Vec<u8>, CompileViewError> {
-        let parts = [self.prolog.as_ref(), Some(&self.compiled), self.epilog.as_ref()];
+        let parts = self.parts();
         let words = || parts.into_iter().flatten().flat_map(|part| &part.code.words);
         let code = || words().flat_map(|word| word.to_le_bytes()).collect();
-        let Some(invocations) = self.invocations else {
+        let Some(workgroup_size) = self.workgroup_size else {
             let several = self.prolog.is_some() || self.epilog.is_some();
             let parts = ["prolog", "main part", "epilog"].into_iter().zip(parts);
             let text = |(name, part): (&str, Option<&Compiled>)| {
-                let text = object::program(part?, &self.gpu);
+                let text = object::program(part?, &self.gpu, &self.texts);
                 Some(if several { format!("; {name}\n{text}") } else { text })
             };
             return match form {
@@ -127,7 +147,7 @@ impl CompileView {
                 CodeForm::Object | CodeForm::Shared => Err(CompileViewError::NotKernel(self.stage.name())),
             };
         };
-        let source = || object::source(&self.compiled, &self.gpu, "main", invocations);
+        let source = || object::source(&self.compiled, &self.gpu, "main", workgroup_size, &self.texts);
         Ok(match form {
             CodeForm::Assembly => source().into_bytes(),
             CodeForm::Code => code(),

@@ -1,7 +1,10 @@
 //! Compiled pipelines: the programs of all stages of the hardware, linked, as code, statistics, and programs after phases.
 
+use super::listing::ListedInst;
 use super::statistics::CodeStatistics;
-use super::{CodeForm, CompileView, CompileViewError, Options, PhaseRequest, PhaseTexts, check_phases};
+use super::{
+    CodeForm, CompileView, CompileViewError, Options, PhaseRequest, PhaseTexts, SourceText, check_phases,
+};
 use crate::json::Heading;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -83,16 +86,24 @@ impl PipelineView {
                 compiled: linked.compile()?,
                 gpu: options.gpu,
                 entry: String::new(),
-                invocations: None,
+                workgroup_size: None,
                 stage: linked.stages().next().unwrap_or(Stage::Vertex),
                 prolog: None,
                 epilog: None,
+                texts: Vec::new(),
             };
             programs.push(PipelineProgram { hardware: linked.hardware, stages: names(&linked), code });
         }
         let all: Vec<&Compiled> = programs.iter().map(|program| &program.code.compiled).collect();
         let attributes = attribute_links(&all);
         Ok(PipelineView { programs, attributes, gpu: options.gpu })
+    }
+
+    /// The same, where assembly shows lines of these sources.
+    #[must_use]
+    pub fn with_texts(mut self, texts: &[SourceText]) -> PipelineView {
+        self.programs.iter_mut().for_each(|program| program.code.texts = texts.to_vec());
+        self
     }
 
     /// Its programs, in the order in which the GPU runs them.
@@ -150,6 +161,7 @@ impl PipelineView {
                     stages: &program.stages,
                     statistics,
                     warnings: statistics.warnings(),
+                    code: program.code.listing(),
                 })
                 .collect(),
             attributes: self
@@ -188,6 +200,8 @@ struct ProgramReport<'a> {
     statistics: &'a CodeStatistics,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
+    /// The instructions.
+    code: Vec<ListedInst<'a>>,
 }
 
 #[derive(Serialize)]

@@ -1,7 +1,7 @@
 //! A compiled compute shader on the emulator: memory as a driver lays it out, what buffers hold afterwards, and whether the interpreter of the
 //! shader IR leaves the same.
 
-use super::{CompileView, Options};
+use super::{CompileView, CompileViewError, Options, kernel};
 use crate::asm::run::{FaultLine, fault_line};
 use crate::plural::counted;
 use crate::shader::request::descriptor_name;
@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use thiserror::Error;
 use unwedge_aco::Compiled;
-use unwedge_aco::abi::{Argument, descriptor_bytes, descriptor_offset};
+use unwedge_aco::abi::{Argument, descriptor_bytes, descriptor_offset, plain_buffer_config};
+use unwedge_capture::elf::NotCodeObject;
 use unwedge_isa::amdgcn::{Gfx, Gpu};
 use unwedge_shader::interp::{
     BindingPoint, Bindings, Dispatch as ShaderDispatch, Limits as ShaderLimits, NoImages,
@@ -22,6 +23,7 @@ use unwedge_shader::ir::{ResourceClass, Shader, Stage};
 use unwedge_sim::amdgcn::{
     Dispatch, Initial, MapError, Program, SCRATCH_BUFFER, SimMemory, Timing, Watch, watch,
 };
+use unwedge_sim::hsa::LaunchError;
 
 /// Steps of the interpreter for an instruction of the code, at most.
 const STEPS_OF_INSTRUCTION: u64 = 16;
@@ -30,13 +32,13 @@ const TABLES: u64 = 0x0001_0000;
 /// The code.
 const CODE: u64 = 0x4000_0000;
 /// Buffers, one after the other.
-const BUFFERS: u64 = 0x1_0000_0000;
+pub(super) const BUFFERS: u64 = 0x1_0000_0000;
 /// Bytes of a table: it is as large as its last descriptor is far.
-const TABLE_LIMIT: u32 = 1 << 20;
+pub(super) const TABLE_LIMIT: u32 = 1 << 20;
 /// Bytes of all tables.
 const TABLES_LIMIT: usize = 1 << 26;
 /// What starts of tables and buffers are multiples of; at least as much is free between them.
-const ALIGNMENT: u64 = 0x1_0000;
+pub(super) const ALIGNMENT: u64 = 0x1_0000;
 
 /// The most workgroups of a run, and the most instructions that all of them together may execute.
 const GROUPS: u64 = 1 << 20;
@@ -80,9 +82,32 @@ pub enum EmulationError {
     /// Memory is too large.
     #[error(transparent)]
     Memory(#[from] MapError),
+    /// The code object of a kernel is not made.
+    #[error(transparent)]
+    Object(#[from] CompileViewError),
+    /// It is not read.
+    #[error(transparent)]
+    NotRead(#[from] NotCodeObject),
+    /// It has no descriptor of a kernel.
+    #[error("the code object has no kernel")]
+    NoKernel,
+    /// The kernel is not launched.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
     /// The interpreter does not come to the end.
     #[error("the interpreter: {0}")]
     Interpreter(#[from] RunError),
+}
+
+impl EmulationError {
+    /// Descriptors of this class are not bound.
+    pub(super) fn of_class(class: ResourceClass) -> EmulationError {
+        EmulationError::Resource(match class {
+            ResourceClass::UniformTexelBuffer | ResourceClass::StorageTexelBuffer => "texel buffers",
+            ResourceClass::Sampler => "samplers",
+            _ => "images",
+        })
+    }
 }
 
 /// Where a buffer is not what the interpreter leaves.
@@ -145,14 +170,9 @@ pub struct EmulationView {
 }
 
 /// A descriptor of a buffer of plain bytes.
-fn descriptor(base: u64, size: u64, generation: Gfx) -> [u32; 4] {
-    let format = match generation {
-        Gfx::Gfx10 | Gfx::Gfx10_3 => 20 << 12 | 1 << 24 | 3 << 28,
-        generation if generation >= Gfx::Gfx11 => 20 << 12 | 3 << 28,
-        _ => 7 << 12 | 4 << 15,
-    };
-    let selects = 4 | 5 << 3 | 6 << 6 | 7 << 9;
-    [base as u32, (base >> 32) as u32, u32::try_from(size).unwrap_or(u32::MAX), format | selects]
+pub(super) fn descriptor(base: u64, size: u64, generation: Gfx) -> [u32; 4] {
+    let size = u32::try_from(size).unwrap_or(u32::MAX);
+    [base as u32, (base >> 32) as u32, size, plain_buffer_config(generation)]
 }
 
 /// The descriptor of scratch memory, for code up to gfx10.
@@ -172,6 +192,38 @@ fn word(bytes: &[u8], number: usize) -> u32 {
     bytes.iter().take(4).rev().fold(0, |word, byte| word << 8 | u32::from(*byte))
 }
 
+/// What a run begins with.
+pub(super) struct EmulationStart {
+    pub memory: SimMemory,
+    /// By number of the memory of the bindings: its address.
+    pub buffers: Vec<u64>,
+    pub program: Program,
+    pub dispatch: Dispatch,
+}
+
+/// Where what follows so many bytes begins.
+fn after(start: u64, size: usize) -> u64 {
+    (start + size as u64 + ALIGNMENT).next_multiple_of(ALIGNMENT)
+}
+
+/// Maps the memory of bindings from an address on: the address of each, and that after all.
+pub(super) fn map_buffers(
+    bindings: &Bindings,
+    memory: &mut SimMemory,
+    first: u64,
+) -> Result<(Vec<u64>, u64), MapError> {
+    let mut buffers = Vec::new();
+    let mut next = first;
+    for bytes in &bindings.memory {
+        buffers.push(next);
+        if !bytes.is_empty() {
+            memory.map(next, bytes.clone())?;
+        }
+        next = after(next, bytes.len());
+    }
+    Ok((buffers, next))
+}
+
 /// Memory of a run: where the tables of descriptor sets, push constants and buffers are.
 struct Layout {
     memory: SimMemory,
@@ -187,16 +239,7 @@ impl Layout {
         let generation = options.gpu.generation();
         let high = u64::from(options.address_high) << 32;
         let mut memory = SimMemory::default();
-        let mut buffers = Vec::new();
-        let mut next = BUFFERS;
-        let after = |start: u64, size: usize| (start + size as u64 + ALIGNMENT).next_multiple_of(ALIGNMENT);
-        for bytes in &bindings.memory {
-            buffers.push(next);
-            if !bytes.is_empty() {
-                memory.map(next, bytes.clone())?;
-            }
-            next = after(next, bytes.len());
-        }
+        let (buffers, _) = map_buffers(bindings, &mut memory, BUFFERS)?;
         let mut sets: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
         let mut held = 0;
         let mut place = |point: BindingPoint, offset: Option<u32>, words: &[u32]| {
@@ -216,11 +259,7 @@ impl Layout {
         for resource in shader.resources.values() {
             let class = match resource.class {
                 class @ (ResourceClass::UniformBuffer | ResourceClass::StorageBuffer) => class,
-                ResourceClass::UniformTexelBuffer | ResourceClass::StorageTexelBuffer => {
-                    return Err(EmulationError::Resource("texel buffers"));
-                }
-                ResourceClass::Sampler => return Err(EmulationError::Resource("samplers")),
-                _ => return Err(EmulationError::Resource("images")),
+                class => return Err(EmulationError::of_class(class)),
             };
             let (set, binding) = (resource.set, resource.binding);
             let first = descriptor_offset(shader, set, binding);
@@ -250,26 +289,13 @@ impl Layout {
         Ok(Layout { memory, tables, push, buffers })
     }
 
-    fn dispatch(
-        &self,
-        compiled: &Compiled,
-        gpu: &Gpu,
-        size: [u32; 3],
-        push: &[u8],
-        request: &EmulationRequest<'_>,
-    ) -> Dispatch {
-        let mut dispatch = Dispatch {
-            groups: request.workgroups.0,
-            size,
-            lds: compiled.code.lds_bytes,
-            scratch: compiled.code.scratch_bytes,
-            mode: 0x100 | u32::from(compiled.float_mode),
-            group_id_in_ttmp: gpu.generation() >= Gfx::Gfx12,
-            steps: request.steps,
-            timing: request.seed.map_or(Timing::Plain, |seed| Timing::Adversarial { seed }),
-            threads: request.threads,
-            ..Dispatch::default()
-        };
+    /// Sets the registers that a driver sets.
+    fn set_registers(&self, compiled: &Compiled, gpu: &Gpu, push: &[u8], dispatch: &mut Dispatch) {
+        let groups = dispatch.groups;
+        dispatch.lds = compiled.code.lds_bytes;
+        dispatch.scratch = compiled.code.scratch_bytes;
+        dispatch.mode = 0x100 | u32::from(compiled.float_mode);
+        dispatch.group_id_in_ttmp = gpu.generation() >= Gfx::Gfx12;
         for location in compiled.args.iter() {
             let reg = location.reg.reg();
             let vector = reg.index() as u8;
@@ -294,13 +320,26 @@ impl Layout {
                 Argument::DescriptorSet(set) => self.tables.get(&set).copied(),
                 Argument::PushConstant(number) => Some(word(push, number as usize)),
                 Argument::PushConstants => Some(self.push),
-                Argument::NumWorkgroups(axis) => Some(request.workgroups.0[usize::from(axis)]),
+                Argument::NumWorkgroups(axis) => Some(groups[usize::from(axis)]),
                 Argument::ScratchOffset => Some(0),
                 _ => None,
             };
             dispatch.scalars.extend(scalar.map(|scalar| (reg.0, scalar)));
         }
-        dispatch
+    }
+
+    /// A run as a driver starts it.
+    fn start(
+        shader: &Shader,
+        compiled: &Compiled,
+        bindings: &Bindings,
+        options: &Options,
+        mut dispatch: Dispatch,
+    ) -> Result<EmulationStart, EmulationError> {
+        let layout = Layout::of(shader, bindings, options)?;
+        layout.set_registers(compiled, &options.gpu, &bindings.push, &mut dispatch);
+        let program = Program::new(&compiled.code.words, CODE, options.gpu);
+        Ok(EmulationStart { memory: layout.memory, buffers: layout.buffers, program, dispatch })
     }
 }
 
@@ -337,15 +376,24 @@ impl EmulationView {
         if groups > GROUPS {
             return Err(EmulationError::Groups(groups));
         }
-        let mut layout = Layout::of(shader, bindings, options)?;
-        let (gpu, size) = (&options.gpu, shader.info.workgroup_size);
-        let mut dispatch = layout.dispatch(&compiled.compiled, gpu, size, &bindings.push, request);
-        dispatch.steps = request.steps.min(STEPS / groups.max(1));
-        let program = Program::new(&compiled.compiled.code.words, CODE, *gpu);
-        let outcome = watch(&program, &mut layout.memory, &dispatch, Watch::Nobody);
+        let gpu = &options.gpu;
+        let dispatch = Dispatch {
+            groups: request.workgroups.0,
+            size: shader.info.workgroup_size,
+            steps: request.steps.min(STEPS / groups.max(1)),
+            timing: request.seed.map_or(Timing::Plain, |seed| Timing::Adversarial { seed }),
+            threads: request.threads,
+            ..Dispatch::default()
+        };
+        let start = match &compiled.compiled.args.kernel {
+            Some(args) => kernel::start(compiled, args, bindings, options, dispatch),
+            None => Layout::start(shader, &compiled.compiled, bindings, options, dispatch),
+        };
+        let EmulationStart { mut memory, buffers, program, dispatch } = start?;
+        let outcome = watch(&program, &mut memory, &dispatch, Watch::Nobody);
         let before = bindings.memory.clone();
-        for (bytes, address) in bindings.memory.iter_mut().zip(&layout.buffers) {
-            if let Some(left) = layout.memory.get(*address, bytes.len()) {
+        for (bytes, address) in bindings.memory.iter_mut().zip(&buffers) {
+            if let Some(left) = memory.get(*address, bytes.len()) {
                 bytes.copy_from_slice(left);
             }
         }

@@ -120,6 +120,8 @@ pub(super) struct CompileReport<'a> {
     statistics: &'a CodeStatistics,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
+    /// The instructions.
+    code: Vec<super::listing::ListedInst<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     run: Option<super::run::RunReport<'a>>,
 }
@@ -143,6 +145,7 @@ impl super::CompileView {
             stage: self.stage.name(),
             statistics: &statistics,
             warnings: statistics.warnings(),
+            code: self.listing(),
             run: run.map(super::run::EmulationView::report),
         };
         serde_json::to_writer(&mut *out, &report)?;

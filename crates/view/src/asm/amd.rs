@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use unwedge_capture::elf::metadata;
 use unwedge_capture::elf::{
-    self, CodeFunction, CodeObject, ElfRelocation, Loader, RelocationKind, SourceLines,
+    self, CodeFunction, CodeObject, ElfRelocation, LineRow, LineSequence, Loader, RelocationKind, SourceLines,
 };
 use unwedge_isa::amdgcn::descriptor;
 use unwedge_isa::amdgcn::kernel_code;
@@ -191,6 +191,7 @@ fn object<'a>(made: &'a Assembly, loader: Loader, gpu: &Gpu) -> CodeObject<'a> {
             assembly::SourceSectionKind::Data => elf::ElfSectionKind::Data,
             assembly::SourceSectionKind::Zeros => elf::ElfSectionKind::Zeros,
             assembly::SourceSectionKind::Note => elf::ElfSectionKind::Note,
+            assembly::SourceSectionKind::Unloaded => elf::ElfSectionKind::Unloaded,
         },
         address: 0,
         bytes: Cow::Borrowed(&section.bytes[..]),
@@ -218,7 +219,7 @@ fn object<'a>(made: &'a Assembly, loader: Loader, gpu: &Gpu) -> CodeObject<'a> {
             addend: relocation.addend,
         })
     });
-    CodeObject {
+    let mut object = CodeObject {
         loader,
         flags: loader.flags(gpu.name(), target.and_then(|t| t.xnack), target.and_then(|t| t.sramecc)),
         sections: sections.collect(),
@@ -226,6 +227,38 @@ fn object<'a>(made: &'a Assembly, loader: Loader, gpu: &Gpu) -> CodeObject<'a> {
         relocations: relocations.collect(),
         pointers: Vec::new(),
         diagnostics: Vec::new(),
+    };
+    add_lines(made, &mut object);
+    object
+}
+
+/// Files that a source names are numbered up to this; others have no lines.
+const MOST_FILES: u32 = 1 << 16;
+
+/// Adds the lines that a source gives its code.
+fn add_lines(made: &Assembly, object: &mut CodeObject<'_>) {
+    let last = made.files.keys().next_back().copied().filter(|last| *last < MOST_FILES);
+    let (Some(last), Some(primary)) = (last, made.files.values().next()) else { return };
+    // File 0 is that of the unit; what has no name is not referred to.
+    let name = |number: u32| made.files.get(&number).unwrap_or(primary).clone();
+    let files: Vec<String> = (0..=last).map(name).collect();
+    let mut sequences = Vec::new();
+    for (number, section) in made.sections.iter().enumerate() {
+        let own = made.lines.iter().filter(|mark| mark.section == number);
+        let rows: Vec<LineRow> = own
+            .map(|mark| LineRow {
+                offset: mark.offset as u64,
+                file: mark.file,
+                line: mark.line,
+                column: mark.column,
+            })
+            .collect();
+        if !rows.is_empty() {
+            sequences.push(LineSequence { section: number, size: section.bytes.len() as u64, rows });
+        }
+    }
+    if !sequences.is_empty() {
+        object.add_lines(&files, &sequences);
     }
 }
 

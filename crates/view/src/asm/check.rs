@@ -213,11 +213,11 @@ fn before(code: &CheckedCode<'_>, f: &CheckFinding, context: usize) -> Vec<u32> 
 /// A line of a source.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-struct JsonSource<'a> {
-    file: &'a str,
-    line: u64,
+pub(crate) struct JsonSource<'a> {
+    pub(crate) file: &'a str,
+    pub(crate) line: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    column: Option<u64>,
+    pub(crate) column: Option<u64>,
 }
 
 impl<'a> From<SourceLine<'a>> for JsonSource<'a> {

@@ -6,11 +6,9 @@ use super::{Metadata, MetadataLine};
 use super::{SourcePass, SourceProblem, SourceSection, SourceSectionKind, SymbolKind};
 
 /// Directives that change nothing here: they speak to debuggers and linkers.
-const IGNORED: [&str; 18] = [
+const IGNORED: [&str; 16] = [
     ".warning",
     ".print",
-    ".file",
-    ".loc",
     ".ident",
     ".local",
     ".weak",
@@ -73,6 +71,8 @@ impl SourcePass<'_> {
             }
             ".type" => return self.kind(rest),
             ".size" => return self.size(rest),
+            ".file" => return self.source_file(rest),
+            ".loc" => return self.source_line(rest),
             ".amdgcn_target" => return self.target(rest),
             ".amdhsa_code_object_version" => {
                 let (value, _) = self.whole_expression(rest)?;
@@ -137,6 +137,9 @@ impl SourcePass<'_> {
             _ if is(".note") => SourceSectionKind::Note,
             _ if flags.contains('w') || is(".data") => SourceSectionKind::Data,
             _ if is(".bss") => SourceSectionKind::Zeros,
+            _ if parts.len() > 1 && !flags.contains('a') && name.starts_with(".debug_") => {
+                SourceSectionKind::Unloaded
+            }
             _ => SourceSectionKind::ReadOnly,
         };
         self.enter(name, kind);

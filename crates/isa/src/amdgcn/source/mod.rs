@@ -9,6 +9,7 @@ mod data;
 mod expand;
 mod hsa_v2;
 mod kernel;
+mod lines;
 mod recent;
 mod statement;
 mod target;
@@ -20,7 +21,7 @@ use super::{Gpu, codec, text};
 use statement::LineRest;
 pub use statement::quoted;
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 pub use target::{SourceTarget, target_of};
 
 /// No file grows past so many bytes: `.fill` and `.org` can ask for any number.
@@ -43,6 +44,8 @@ pub enum SourceSectionKind {
     Zeros,
     /// Notes.
     Note,
+    /// Bytes that are not loaded, as those of debug information.
+    Unloaded,
 }
 
 /// A section of the result.
@@ -123,6 +126,21 @@ pub struct Metadata {
     pub lines: Vec<MetadataLine>,
 }
 
+/// Code from a place on, up to the next place, comes from a line of a source (`.loc`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LineMark {
+    /// Index of the section.
+    pub section: usize,
+    /// Where in it, in bytes.
+    pub offset: usize,
+    /// The number of the file.
+    pub file: u32,
+    /// The line; 0: none.
+    pub line: u32,
+    /// The column; 0: not known.
+    pub column: u32,
+}
+
 /// What a file of assembly makes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Assembly {
@@ -134,6 +152,10 @@ pub struct Assembly {
     pub relocations: Vec<Relocation>,
     /// Metadata, in the order of the file: see [`Assembly::encode_metadata`].
     pub metadata: Vec<Metadata>,
+    /// Names of sources by their numbers (`.file`).
+    pub files: BTreeMap<u32, String>,
+    /// Lines of code, in the order of the file.
+    pub lines: Vec<LineMark>,
     /// `.amdhsa_code_object_version`, or the first number of `.hsa_code_object_version`, if the file has either.
     pub version: Option<u32>,
     /// `.amdgcn_target`, if the file has it.
@@ -203,6 +225,9 @@ pub enum SourceProblem {
     /// What a directive takes is not there.
     #[error("expected {0}")]
     Expected(&'static str),
+    /// A line of a source without a name.
+    #[error("source {0} has no .file before this")]
+    NoFile(u32),
     /// Something is left at a line's end.
     #[error("nothing more is expected on this line")]
     Rest,
@@ -388,6 +413,7 @@ struct SourcePass<'p> {
     metadata: Option<Vec<MetadataLine>>,
     /// Metadata that was read.
     blocks: Vec<Metadata>,
+    lines: lines::LineState,
 }
 
 impl Symbols for SourcePass<'_> {
@@ -479,6 +505,7 @@ impl<'p> SourcePass<'p> {
             text_metadata: None,
             metadata: None,
             blocks: Vec::new(),
+            lines: lines::LineState::default(),
         }
     }
 
@@ -593,6 +620,7 @@ impl<'p> SourcePass<'p> {
         }
         // Code starts at whole dwords.
         self.pad_to(4);
+        self.mark_line();
         let settles = self.expansion.depth == 0;
         if settles
             && self.last
@@ -715,6 +743,8 @@ impl<'p> SourcePass<'p> {
             symbols,
             relocations: self.relocations,
             metadata: self.blocks,
+            files: self.lines.files,
+            lines: self.lines.marks,
             version: self.version,
             target: self.target,
             errors: self.errors,

@@ -254,6 +254,21 @@ fn metadata_becomes_a_note() {
 }
 
 #[test]
+fn lines_are_those_of_the_next_instruction() {
+    let source = "\t.file \"symbol.c\"\n.file 1 \"src\" \"a\\\"b.c\" md5 0x12\n.file 3 \"/x/c.c\"\n s_nop 0\n.loc 1 12 5 is_stmt 0\n.loc 3 7\n\
+                  x: s_nop 1\n s_nop 1\n.loc 1 0\n.p2align 4\ns_nop 1\n.loc 1 9\n";
+    let assembly = made(source);
+    let files: Vec<(u32, &str)> =
+        assembly.files.iter().map(|(number, name)| (*number, name.as_str())).collect();
+    assert_eq!(files, [(1, "src/a\"b.c"), (3, "/x/c.c")]);
+    let marks: Vec<(usize, u32, u32, u32)> =
+        assembly.lines.iter().map(|mark| (mark.offset, mark.file, mark.line, mark.column)).collect();
+    assert_eq!(marks, [(4, 3, 7, 0), (16, 1, 0, 0)]);
+    let found = wrong(".file 1 name\n.file x \"a\"\n.loc 2 1\n.loc 1\n");
+    assert_eq!(found.iter().map(|error| error.0).collect::<Vec<_>>(), [1, 2, 3, 4], "{found:?}");
+}
+
+#[test]
 fn conditions_do_not_look_ahead() {
     let found = wrong("A = end - start\nstart:\n.if A > 8\n s_nop 0\n.endif\nend: s_nop 1\n");
     assert!(found.is_empty() || found[0].2.contains("each time the file is read"), "{found:?}");

@@ -24,7 +24,8 @@ const ATAN: [f64; 9] = [
 
 const DEBUG_LINE: u32 = 103;
 const DEBUG_NO_LINE: u32 = 104;
-const DEBUG_SOURCE: u32 = 35;
+pub(super) const DEBUG_SOURCE: u32 = 35;
+pub(super) const DEBUG_SOURCE_CONTINUED: u32 = 102;
 
 impl Translator<'_> {
     /// An extended instruction.

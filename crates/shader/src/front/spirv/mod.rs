@@ -16,12 +16,14 @@ mod image;
 mod interface;
 mod memory;
 mod module;
+mod sources;
 mod translate;
 mod types;
 
 use crate::ir::{Shader, Stage};
 pub use error::{SpirvCause, SpirvError};
 use module::Module;
+pub use sources::source_texts;
 use translate::{Scratch, Translator};
 
 /// What is read of a module, and how.

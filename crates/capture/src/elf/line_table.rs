@@ -1,0 +1,253 @@
+//! Debug information of assembled code, as DWARF 5: a line table, and for each section of code a unit that refers to it.
+//!
+//! Never: functions, variables, types. Facts: DWARF 5, sections 6.2, 7.5 and 3.1.1.
+
+use super::{ElfRelocation, ElfSection, ElfSectionKind, ElfSymbol, ElfSymbolKind, RelocationKind};
+use std::borrow::Cow;
+
+/// Code from an offset on, up to the next row, comes from a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LineRow {
+    /// Its offset into the section in bytes.
+    pub offset: u64,
+    /// Its file: an index of those of the table.
+    pub file: u32,
+    /// The line; 0: none.
+    pub line: u32,
+    /// The column; 0: not known.
+    pub column: u32,
+}
+
+/// The lines of a section of code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineSequence {
+    /// The section: an index of [`CodeObject::sections`](super::CodeObject::sections).
+    pub section: usize,
+    /// Bytes of the section.
+    pub size: u64,
+    /// Rows in the order of offsets.
+    pub rows: Vec<LineRow>,
+}
+
+const VERSION: u16 = 5;
+/// Bytes of an instruction, of which all are multiples.
+const INSTRUCTION: u64 = 4;
+/// What special opcodes add to the line at least, and how many values there are.
+const LINE_BASE: i64 = -5;
+const LINE_RANGE: i64 = 14;
+/// Operands of the standard opcodes.
+const OPERANDS: [u8; 12] = [0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1];
+const SPECIAL: i64 = OPERANDS.len() as i64 + 1;
+
+const LNS_COPY: u8 = 1;
+const LNS_ADVANCE_PC: u8 = 2;
+const LNS_ADVANCE_LINE: u8 = 3;
+const LNS_SET_FILE: u8 = 4;
+const LNS_SET_COLUMN: u8 = 5;
+const LNE_END_SEQUENCE: u8 = 1;
+const LNE_SET_ADDRESS: u8 = 2;
+const LNCT_PATH: u8 = 1;
+const LNCT_DIRECTORY_INDEX: u8 = 2;
+const FORM_ADDR: u8 = 0x01;
+const FORM_DATA8: u8 = 0x07;
+const FORM_STRING: u8 = 0x08;
+const FORM_UDATA: u8 = 0x0f;
+const FORM_SEC_OFFSET: u8 = 0x17;
+const UT_COMPILE: u8 = 1;
+const TAG_COMPILE_UNIT: u8 = 0x11;
+const AT_NAME: u8 = 0x03;
+const AT_STMT_LIST: u8 = 0x10;
+const AT_LOW_PC: u8 = 0x11;
+const AT_HIGH_PC: u8 = 0x12;
+const AT_PRODUCER: u8 = 0x25;
+
+/// What `R_AMDGPU_ABS32` is numbered.
+const ABS32: RelocationKind = RelocationKind(6);
+
+/// An unsigned number of seven bits a byte.
+fn unsigned(mut value: u64, out: &mut Vec<u8>) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// A signed one.
+fn signed(mut value: i64, out: &mut Vec<u8>) {
+    while !(-0x40..0x40).contains(&value) {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8 & 0x7f);
+}
+
+/// A text up to its first zero byte.
+fn text(text: &str, out: &mut Vec<u8>) {
+    out.extend(text.bytes().take_while(|byte| *byte != 0));
+    out.push(0);
+}
+
+/// The length of what follows, and that.
+fn with_length(body: &[u8]) -> Vec<u8> {
+    [&(body.len() as u32).to_le_bytes()[..], body].concat()
+}
+
+/// Bytes of a section, and where in it there are addresses of others: offset, bytes, and the section.
+#[derive(Default)]
+struct DebugSection {
+    bytes: Vec<u8>,
+    places: Vec<(u64, usize, usize)>,
+}
+
+impl DebugSection {
+    /// Adds an address of a section, which is not known yet.
+    fn refer(&mut self, section: usize, size: usize) {
+        self.places.push((self.bytes.len() as u64, size, section));
+        self.bytes.resize(self.bytes.len() + size, 0);
+    }
+}
+
+fn rows(sequence: &LineSequence, out: &mut DebugSection) {
+    // An extended opcode with its length: the address of the section.
+    out.bytes.extend([0, 9, LNE_SET_ADDRESS]);
+    out.refer(sequence.section, 8);
+    let code = &mut out.bytes;
+    // What the registers hold at first.
+    let mut last = LineRow { offset: 0, file: 1, line: 1, column: 0 };
+    for row in &sequence.rows {
+        if row.file != last.file {
+            code.push(LNS_SET_FILE);
+            unsigned(row.file.into(), code);
+        }
+        if row.column != last.column {
+            code.push(LNS_SET_COLUMN);
+            unsigned(row.column.into(), code);
+        }
+        let advance = row.offset.saturating_sub(last.offset) / INSTRUCTION;
+        let lines = i64::from(row.line) - i64::from(last.line);
+        let special = i64::try_from(advance).ok().filter(|advance| *advance < 32).map(|advance| {
+            let lines = lines - LINE_BASE;
+            ((0..LINE_RANGE).contains(&lines), lines + LINE_RANGE * advance + SPECIAL)
+        });
+        match special {
+            Some((true, opcode)) if opcode <= 255 => code.push(opcode as u8),
+            _ => {
+                if advance > 0 {
+                    code.push(LNS_ADVANCE_PC);
+                    unsigned(advance, code);
+                }
+                if lines != 0 {
+                    code.push(LNS_ADVANCE_LINE);
+                    signed(lines, code);
+                }
+                code.push(LNS_COPY);
+            }
+        }
+        last = *row;
+    }
+    code.push(LNS_ADVANCE_PC);
+    unsigned(sequence.size.saturating_sub(last.offset) / INSTRUCTION, code);
+    code.extend([0, 1, LNE_END_SEQUENCE]);
+}
+
+fn line_table(files: &[String], sequences: &[LineSequence]) -> DebugSection {
+    let mut header = vec![INSTRUCTION as u8, 1, 1, LINE_BASE as u8, LINE_RANGE as u8, SPECIAL as u8];
+    header.extend(OPERANDS);
+    // One folder: that in which the compiler ran.
+    header.extend([1, LNCT_PATH, FORM_STRING, 1]);
+    text(".", &mut header);
+    header.extend([2, LNCT_PATH, FORM_STRING, LNCT_DIRECTORY_INDEX, FORM_UDATA]);
+    unsigned(files.len() as u64, &mut header);
+    for file in files {
+        text(file, &mut header);
+        unsigned(0, &mut header);
+    }
+    let mut unit = DebugSection::default();
+    unit.bytes.extend(VERSION.to_le_bytes());
+    // Bytes of an address, and of a segment.
+    unit.bytes.extend([8, 0]);
+    unit.bytes.extend(with_length(&header));
+    sequences.iter().for_each(|sequence| rows(sequence, &mut unit));
+    let moved = unit.places.iter().map(|&(at, size, section)| (at + 4, size, section)).collect();
+    DebugSection { bytes: with_length(&unit.bytes), places: moved }
+}
+
+/// The form of a unit.
+fn abbreviations() -> Vec<u8> {
+    let attributes = [
+        [AT_PRODUCER, FORM_STRING],
+        [AT_NAME, FORM_STRING],
+        [AT_STMT_LIST, FORM_SEC_OFFSET],
+        [AT_LOW_PC, FORM_ADDR],
+        [AT_HIGH_PC, FORM_DATA8],
+        [0, 0],
+    ];
+    // Number, tag, no children; the end.
+    [&[1, TAG_COMPILE_UNIT, 0][..], &attributes.concat(), &[0]].concat()
+}
+
+fn units(name: &str, sequences: &[LineSequence], [abbreviations, table]: [usize; 2]) -> DebugSection {
+    let mut out = DebugSection::default();
+    for sequence in sequences {
+        let start = out.bytes.len();
+        out.bytes.extend([0; 4]);
+        out.bytes.extend(VERSION.to_le_bytes());
+        out.bytes.extend([UT_COMPILE, 8]);
+        out.refer(abbreviations, 4);
+        out.bytes.push(1);
+        text(concat!("unwedge ", env!("CARGO_PKG_VERSION")), &mut out.bytes);
+        text(name, &mut out.bytes);
+        out.refer(table, 4);
+        out.refer(sequence.section, 8);
+        out.bytes.extend(sequence.size.to_le_bytes());
+        let length = (out.bytes.len() - start - 4) as u32;
+        out.bytes[start..start + 4].copy_from_slice(&length.to_le_bytes());
+    }
+    out
+}
+
+impl super::CodeObject<'_> {
+    /// Adds debug information: where code comes from. The object is not linked. Nothing is added if it has such sections, or there are no files.
+    pub fn add_lines(&mut self, files: &[String], sequences: &[LineSequence]) {
+        let has = self.sections.iter().any(|section| section.name.starts_with(".debug_"));
+        let (Some(name), false, false) = (files.first(), has, self.is_linked()) else { return };
+        let first = self.sections.len();
+        let parts = [
+            (".debug_abbrev", DebugSection { bytes: abbreviations(), places: Vec::new() }),
+            (".debug_info", units(name, sequences, [first, first + 2])),
+            (".debug_line", line_table(files, sequences)),
+        ];
+        for (name, part) in parts {
+            let section = self.sections.len();
+            self.sections.push(ElfSection {
+                name: Cow::Borrowed(name),
+                kind: ElfSectionKind::Unloaded,
+                address: 0,
+                bytes: Cow::Owned(part.bytes),
+                align: 1,
+            });
+            for (offset, size, of) in part.places {
+                let symbol = self.section_symbol(of);
+                let kind = if size == 8 { RelocationKind::ABS64 } else { ABS32 };
+                self.relocations.push(ElfRelocation { kind, section, offset, symbol, addend: 0 });
+            }
+        }
+    }
+
+    /// The symbol of the start of a section.
+    fn section_symbol(&mut self, section: usize) -> usize {
+        let own = |symbol: &ElfSymbol<'_>| symbol.is_of_section() && symbol.section == Some(section);
+        self.symbols.iter().position(own).unwrap_or_else(|| {
+            self.symbols.push(ElfSymbol {
+                name: Cow::Borrowed(""),
+                kind: ElfSymbolKind::Other,
+                global: false,
+                section: Some(section),
+                value: 0,
+                size: 0,
+            });
+            self.symbols.len() - 1
+        })
+    }
+}
