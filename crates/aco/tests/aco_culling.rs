@@ -170,7 +170,10 @@ fn only_what_cannot_be_seen_is_culled() {
         let (runs, sure) = sums(results);
         // Of numbers without end nothing is known, unless they are beyond a side.
         let least = if sort < 3 { 1 } else { 0 };
-        assert!(runs * 10 > seeds(60).len() * 9 && sure[0] >= least && sure[1] > 0, "sort {sort} says something");
+        assert!(
+            runs * 10 > seeds(60).len() * 9 && sure[0] >= least && sure[1] > 0,
+            "sort {sort} says something"
+        );
     }
 }
 
@@ -179,7 +182,9 @@ fn random_shaders_cull() {
     let targets = targets();
     let results = in_parallel(&seeds(600), |seed| {
         let shader = random_stage(&mut Rng::new(*seed));
-        (shader.info.stage == Stage::Vertex).then(|| one(&shader, &targets[*seed as usize % targets.len()], None, *seed)).flatten()
+        (shader.info.stage == Stage::Vertex)
+            .then(|| one(&shader, &targets[*seed as usize % targets.len()], None, *seed))
+            .flatten()
     });
     let (runs, sure) = sums(results);
     assert!(runs > 0 && sure[1] > 0, "shaders cull");

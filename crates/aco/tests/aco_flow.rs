@@ -318,7 +318,10 @@ fn numbers_of_64_bits_are_compared_at_once() {
         );
         compare(&text);
         let code = mnemonics(&text, false);
-        assert!(code.iter().any(|own| own.starts_with(vector) && (own.contains("_u64") || own.contains("_i64"))), "{op}: {code:?}");
+        assert!(
+            code.iter().any(|own| own.starts_with(vector) && (own.contains("_u64") || own.contains("_i64"))),
+            "{op}: {code:?}"
+        );
     }
 }
 

@@ -2,6 +2,7 @@
 //! the shader IR.
 
 mod arrays;
+mod atomics;
 pub(crate) mod geometry;
 mod graphics;
 
@@ -12,7 +13,8 @@ use unwedge_isa::amdgcn::Gfx;
 use unwedge_shader::ir::{Shader, Stage};
 use unwedge_shader::passes::{
     self, DivisionOptions, Int64Options, NarrowOptions, Reductions, SubgroupOptions, TextureOptions,
-    lower_division, lower_int64, lower_narrow, lower_subgroups, lower_texel_offsets, lower_textures,
+    lower_division, lower_int64, lower_narrow, lower_nonuniform, lower_subgroups, lower_texel_offsets,
+    lower_textures,
 };
 
 /// Lowers a shader for a GPU.
@@ -33,6 +35,8 @@ pub fn lower(shader: &mut Shader, options: &Options) {
     }
     let mut changed = lower_textures(shader, &TextureOptions { sizes: false, ..TextureOptions::ALL });
     changed |= lower_texel_offsets(shader);
+    changed |= atomics::lower(shader, options);
+    changed |= lower_nonuniform(shader);
     changed |= scalarize(shader);
     changed |= lower_subgroups(
         shader,

@@ -4,6 +4,7 @@
 //! two lanes. Multisampled images are not compressed, so samples are addressed as they are. Sampled cubes are addressed by face and coordinates,
 //! storage images of cubes as layers.
 
+use super::atomics::{buffer_atomic, image_atomic};
 use super::{Selected, Selector};
 use crate::ir::{Definition, Memory, NewInst, Operand, Payload, RegClass};
 use unwedge_isa::amdgcn::model::{Gfx, Mod};
@@ -19,6 +20,8 @@ const FACE_CENTRE: u32 = 0x3fc0_0000;
 const FACES: u32 = 0x4100_0000;
 /// The component with the number of levels, of a query of sizes.
 const LEVELS: u8 = 8;
+/// The components of a texel of 64 bits.
+const WIDE: u8 = 3;
 
 /// The parts of an access.
 struct ImageOperands {
@@ -65,16 +68,20 @@ impl Selector<'_> {
             ShaderPayload::Image(access) | ShaderPayload::ImageAtomic(_, access) => access,
             _ => return Err(self.unsupported(inst, None)),
         };
-        let narrow = |ty: unwedge_shader::ir::Type| ty.base != Base::B32;
         let func = self.func;
         let texel = match op {
             Op::ImageStore | Op::ImageAtomic | Op::ImageAtomicCompare => func.args(inst).first(),
             _ => func.results(inst).first(),
         };
-        let halves = op == Op::ImageStore && access.dim != Dim::Buffer && self.gfx >= Gfx::Gfx9;
-        let packed = texel.is_some_and(|value| halves && func.ty(*value).base == Base::B16);
-        if !packed && texel.is_some_and(|value| narrow(func.ty(*value))) {
-            return Err(self.unsupported(inst, Some("texels that are not of 32 bits")));
+        let samples = matches!(op, Op::ImageSample | Op::ImageGather | Op::ImageQueryLod);
+        let known = match texel.map_or(Base::B32, |value| func.ty(*value).base) {
+            Base::B32 => true,
+            Base::B64 => !samples,
+            Base::B16 => op == Op::ImageStore && access.dim != Dim::Buffer && self.gfx >= Gfx::Gfx9,
+            _ => false,
+        };
+        if !known {
+            return Err(self.unsupported(inst, Some("of texels of this width")));
         }
         match op {
             Op::ImageSample | Op::ImageGather | Op::ImageQueryLod => self.sample_image(inst, access),
@@ -199,6 +206,25 @@ impl Selector<'_> {
             })
             .collect();
         self.define_words(inst, &all);
+    }
+
+    /// Defines a texel of 64 bits, whose format has one component, by its two words.
+    fn define_wide(&mut self, inst: Inst, words: &[Operand]) {
+        let value = self.create(RegClass::V2, words);
+        let others = [0, 0, 1].map(|bits| Operand::constant(bits, RegClass::V2));
+        let lanes = usize::from(self.func.ty(self.func.result(inst)).lanes);
+        let lanes: Vec<Operand> = [value].into_iter().chain(others).take(lanes).collect();
+        self.define_words(inst, &lanes);
+    }
+
+    /// The components of a texel that is stored.
+    fn stored_texel(&mut self, inst: Inst) -> Vec<Operand> {
+        let value = self.func.args(inst)[0];
+        let texel = self.value(value).to_vec();
+        match (self.func.ty(value).base, texel.first()) {
+            (Base::B64, Some(first)) => self.words(*first).to_vec(),
+            _ => texel,
+        }
     }
 
     /// Defines a result by words of vector registers.
@@ -383,10 +409,15 @@ impl Selector<'_> {
         let (mut address, dim, layered) = self.texel_address(&operands);
         let leveled = self.level(&operands, &mut address);
         let opcode = if leveled { Opcode::image_load_mip } else { Opcode::image_load };
-        let mask = self.wanted(inst);
+        let wide = self.func.ty(self.func.result(inst)).base == Base::B64;
+        let mask = if wide { WIDE } else { self.wanted(inst) };
         let made = ImageInst { opcode, address, mask, dim, layered };
         let words = self.image_load_inst(&made, access, operands.image, None, true);
-        self.define_masked(inst, mask, &words);
+        if wide {
+            self.define_wide(inst, &words);
+        } else {
+            self.define_masked(inst, mask, &words);
+        }
         Ok(())
     }
 
@@ -395,7 +426,7 @@ impl Selector<'_> {
         let (mut address, dim, layered) = self.texel_address(&operands);
         let leveled = self.level(&operands, &mut address);
         let opcode = if leveled { Opcode::image_store_mip } else { Opcode::image_store };
-        let mut texel = self.value(self.func.args(inst)[0]).to_vec();
+        let mut texel = self.stored_texel(inst);
         let mask = (1u8 << texel.len().min(4)) - 1;
         let halves = self.func.ty(self.func.args(inst)[0]).base == Base::B16;
         if halves {
@@ -424,16 +455,15 @@ impl Selector<'_> {
     }
 
     /// The value of an atomic operation, with what is compared, and the class of both.
-    fn atomic_data(&mut self, inst: Inst) -> (Operand, RegClass) {
+    fn texel_atomic_data(&mut self, inst: Inst) -> (Operand, RegClass) {
         let args = self.func.args(inst);
-        let data = self.scalar(args[0]);
-        let data = self.vector_data(&[data]);
-        if self.func.op(inst) == Op::ImageAtomic {
-            return (data, RegClass::V1);
+        let count = if self.func.op(inst) == Op::ImageAtomic { 1 } else { 2 };
+        let mut words = Vec::new();
+        for &value in &args[..count] {
+            let value = self.scalar(value);
+            words.extend(if value.class.dwords() == 2 { self.words(value).to_vec() } else { vec![value] });
         }
-        let compared = self.scalar(args[1]);
-        let compared = self.in_vgpr(compared);
-        (self.create(RegClass::V2, &[data, compared]), RegClass::V2)
+        (self.vector_data(&words), RegClass::vgpr(words.len() as u8))
     }
 
     fn atomic_op(&self, inst: Inst) -> Option<AtomicOp> {
@@ -444,26 +474,17 @@ impl Selector<'_> {
     }
 
     fn atomic_texel(&mut self, inst: Inst, access: ImageAccess) -> Selected<()> {
-        use AtomicOp as A;
-        use Opcode as O;
         let compares = self.func.op(inst) == Op::ImageAtomicCompare;
-        let opcode = match self.atomic_op(inst) {
-            _ if compares => O::image_atomic_cmpswap,
-            Some(A::Add) => O::image_atomic_add,
-            Some(A::IMin) => O::image_atomic_smin,
-            Some(A::IMax) => O::image_atomic_smax,
-            Some(A::UMin) => O::image_atomic_umin,
-            Some(A::UMax) => O::image_atomic_umax,
-            Some(A::And) => O::image_atomic_and,
-            Some(A::Or) => O::image_atomic_or,
-            Some(A::Xor) => O::image_atomic_xor,
-            Some(A::Exchange) => O::image_atomic_swap,
-            _ => return Err(self.unsupported(inst, Some("atomic operations on floats in images"))),
+        let base = self.func.ty(self.func.result(inst)).base;
+        let opcode = self.atomic_op(inst).and_then(|op| image_atomic(op, compares, base));
+        let Some(opcode) = opcode.filter(|opcode| self.has(*opcode)) else {
+            return Err(self.unsupported(inst, Some("in images on this GPU")));
         };
         let operands = self.image_operands(inst, access);
         let (address, dim, layered) = self.texel_address(&operands);
-        let (data, class) = self.atomic_data(inst);
-        let mask = if compares { 3 } else { 1 };
+        let (data, class) = self.texel_atomic_data(inst);
+        // All components of a texel are a value, or a value and one to compare with.
+        let mask = (1 << class.dwords()) - 1;
         let made = ImageInst { opcode, address, mask, dim, layered };
         let address = self.image_address(&made.address);
         let mut mods = self.image_mods(&made, access, false);
@@ -485,21 +506,17 @@ impl Selector<'_> {
     ) {
         let result = self.func.result(inst);
         let wanted = self.read[result] != 0;
-        mods.set(Mod::Glc, 0);
-        if wanted {
-            let returned = if self.gfx >= Gfx::Gfx12 { Mod::Th } else { Mod::Glc };
-            mods.set(returned, 1);
-        }
+        self.set_returns(&mut mods, wanted);
         let temp = self.program.make_temp(class);
         let definitions = [Definition::temp(temp, class)];
         let mut new = NewInst::hw(opcode, if wanted { &definitions } else { &[] }, operands);
         new.mods = mods;
         new.payload = Self::image_memory(access);
         self.add(&new);
-        let value = match (wanted, class == RegClass::V2) {
-            (false, _) => Operand::undef(RegClass::V1),
-            (true, false) => Operand::temp(temp, class),
-            (true, true) => self.words(Operand::temp(temp, class))[0],
+        let dwords = (self.func.ty(result).base.bits() / 32) as u8;
+        let value = match wanted {
+            false => Operand::undef(RegClass::vgpr(dwords)),
+            true => self.split(Operand::temp(temp, class), dwords)[0],
         };
         self.define_words(inst, &[value]);
     }
@@ -593,7 +610,8 @@ impl Selector<'_> {
             Op::ImageFetch | Op::ImageLoad => {
                 let lanes = self.func.ty(self.func.result(inst)).lanes.min(4);
                 let last = 8 - (self.wanted(inst)).leading_zeros() as u8;
-                let count = last.clamp(1, lanes);
+                let wide = self.func.ty(self.func.result(inst)).base == Base::B64;
+                let count = if wide { 2 } else { last.clamp(1, lanes) };
                 let opcode = [
                     O::buffer_load_format_x,
                     O::buffer_load_format_xy,
@@ -608,11 +626,15 @@ impl Selector<'_> {
                 new.payload = Self::image_memory(access);
                 self.add(&new);
                 let mut words = self.split(Operand::temp(temp, class), 1);
-                words.resize(lanes.into(), Operand::undef(RegClass::V1));
-                self.define_words(inst, &words);
+                if wide {
+                    self.define_wide(inst, &words);
+                } else {
+                    words.resize(lanes.into(), Operand::undef(RegClass::V1));
+                    self.define_words(inst, &words);
+                }
             }
             Op::ImageStore => {
-                let texel = self.value(self.func.args(inst)[0]).to_vec();
+                let texel = self.stored_texel(inst);
                 let opcode = [
                     O::buffer_store_format_x,
                     O::buffer_store_format_xy,
@@ -628,11 +650,12 @@ impl Selector<'_> {
             }
             _ => {
                 let compares = op == Op::ImageAtomicCompare;
-                let opcode = self.atomic_op(inst).and_then(|op| super::memory::buffer_atomic(op, compares));
-                let Some(opcode) = opcode else {
-                    return Err(self.unsupported(inst, Some("atomic operations on floats in texel buffers")));
+                let base = self.func.ty(self.func.result(inst)).base;
+                let opcode = self.atomic_op(inst).and_then(|op| buffer_atomic(op, compares, base));
+                let Some(opcode) = opcode.filter(|opcode| self.has(*opcode)) else {
+                    return Err(self.unsupported(inst, Some("in texel buffers on this GPU")));
                 };
-                let (data, class) = self.atomic_data(inst);
+                let (data, class) = self.texel_atomic_data(inst);
                 let all = [address[0], address[1], address[2], data];
                 self.atomic_inst(inst, opcode, mods, access, &all, class);
             }

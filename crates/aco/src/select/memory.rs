@@ -1,4 +1,4 @@
-//! Loads, stores and atomic operations.
+//! Loads and stores of buffers, memory of the workgroup and push constants.
 
 use super::banks::loads_scalar;
 use super::{Selected, Selector};
@@ -6,7 +6,7 @@ use crate::abi::Argument;
 use crate::ir::{Definition, Memory, NewInst, Operand, Payload, PhysReg, RegClass};
 use unwedge_isa::amdgcn::model::{Gfx, Mod};
 use unwedge_isa::amdgcn::{Mods, Opcode};
-use unwedge_shader::ir::{Access, AtomicOp, Base, Inst, MemAccess, MemoryKinds, Op, Space, Value, ValueDef};
+use unwedge_shader::ir::{Access, Base, Inst, MemAccess, MemoryKinds, Op, Space, Value, ValueDef};
 
 /// The most that the immediate of a buffer instruction is.
 const MAX_BUFFER_OFFSET: u64 = 4095;
@@ -20,26 +20,7 @@ const DEVICE_SCOPE: i32 = 2;
 /// `m0`, which limits addresses in LDS up to gfx8.
 pub(super) const LDS_LIMIT: Operand = Operand::reg(PhysReg::M0, RegClass::S1);
 
-/// The instruction for an atomic operation on 32 bits of a buffer.
-pub(super) fn buffer_atomic(op: AtomicOp, compares: bool) -> Option<Opcode> {
-    use AtomicOp as A;
-    use Opcode as O;
-    Some(match op {
-        _ if compares => O::buffer_atomic_cmpswap,
-        A::Add => O::buffer_atomic_add,
-        A::IMin => O::buffer_atomic_smin,
-        A::IMax => O::buffer_atomic_smax,
-        A::UMin => O::buffer_atomic_umin,
-        A::UMax => O::buffer_atomic_umax,
-        A::And => O::buffer_atomic_and,
-        A::Or => O::buffer_atomic_or,
-        A::Xor => O::buffer_atomic_xor,
-        A::Exchange => O::buffer_atomic_swap,
-        A::FAdd | A::FMin | A::FMax => return None,
-    })
-}
-
-/// The most that an offset of an LDS instruction with two addresses may be, in words.
+/// The most that an offset of an LDS instruction with two addresses may be, in words, for the first of two.
 const MAX_LDS_PAIR: u64 = 255;
 /// Bytes of a word of LDS.
 const LDS_WORD: u64 = 4;
@@ -124,7 +105,8 @@ impl Selector<'_> {
             Space::Uniform | Space::Storage => self.load_buffer(inst, mem)?,
             Space::Shared => self.load_shared(inst, mem)?,
             Space::Scratch => self.load_scratch(inst)?,
-            Space::Global => return Err(self.unsupported(inst, Some(mem.space.name()))),
+            Space::Global if scalar => self.load_scalar_global(inst, mem)?,
+            Space::Global => self.load_global(inst, mem),
         };
         let lanes: Vec<Operand> = if ty.base == Base::B64 && words.iter().all(|word| word.class.dwords() == 1)
         {
@@ -137,7 +119,7 @@ impl Selector<'_> {
         Ok(())
     }
 
-    fn result_words(&self, inst: Inst) -> u32 {
+    pub(super) fn result_words(&self, inst: Inst) -> u32 {
         let ty = self.func.ty(self.func.result(inst));
         u32::from(ty.lanes) * ty.base.bits().div_ceil(32)
     }
@@ -263,7 +245,7 @@ impl Selector<'_> {
     }
 
     /// The cache modifiers of an access: one that other waves see bypasses the caches that they do not share.
-    fn cache_mods(&self, mem: &MemAccess, load: bool) -> Mods {
+    pub(super) fn cache_mods(&self, mem: &MemAccess, load: bool) -> Mods {
         self.access_mods(mem.access, load)
     }
 
@@ -283,7 +265,15 @@ impl Selector<'_> {
         mods
     }
 
-    fn memory(&self, mem: &MemAccess) -> Payload {
+    /// Says whether an atomic operation returns what was in memory.
+    pub(super) fn set_returns(&self, mods: &mut Mods, returns: bool) {
+        mods.set(Mod::Glc, 0);
+        if returns {
+            mods.set(if self.gfx >= Gfx::Gfx12 { Mod::Th } else { Mod::Glc }, 1);
+        }
+    }
+
+    pub(super) fn memory(&self, mem: &MemAccess) -> Payload {
         let kinds = match mem.space {
             Space::Shared => MemoryKinds::SHARED,
             _ if mem.access.has(Access::READONLY) => MemoryKinds::NONE,
@@ -293,7 +283,7 @@ impl Selector<'_> {
     }
 
     /// The address operands of a buffer instruction: vector address, descriptor, scalar offset; the constant offset.
-    fn buffer_address(&mut self, handle: Operand, offset: Operand) -> ([Operand; 3], u64) {
+    pub(super) fn buffer_address(&mut self, handle: Operand, offset: Operand) -> ([Operand; 3], u64) {
         let handle = self.in_sgpr(handle);
         let none = Operand::c32(0);
         match offset.as_const() {
@@ -304,7 +294,13 @@ impl Selector<'_> {
         }
     }
 
-    fn buffer_mods(&self, mem: &MemAccess, load: bool, address: &[Operand; 3], offset: u64) -> Mods {
+    pub(super) fn buffer_mods(
+        &self,
+        mem: &MemAccess,
+        load: bool,
+        address: &[Operand; 3],
+        offset: u64,
+    ) -> Mods {
         let mut mods = self.cache_mods(mem, load);
         mods.set(Mod::Offen, i32::from(!address[0].is_undef()));
         mods.set(Mod::Offset, offset as i32);
@@ -356,7 +352,7 @@ impl Selector<'_> {
     }
 
     /// Operands of an LDS instruction, whose last one is [`LDS_LIMIT`], as the GPU has them.
-    fn lds_operands<'o>(&self, operands: &'o [Operand]) -> &'o [Operand] {
+    pub(super) fn lds_operands<'o>(&self, operands: &'o [Operand]) -> &'o [Operand] {
         if self.gfx <= Gfx::Gfx8 {
             operands
         } else {
@@ -365,7 +361,7 @@ impl Selector<'_> {
     }
 
     /// The address and the constant offset of an LDS instruction. From gfx7 on their sum wraps as that of the shader does.
-    fn lds_address(&mut self, offset: Value) -> (Operand, u64) {
+    pub(super) fn lds_address(&mut self, offset: Value) -> (Operand, u64) {
         let (base, constant) = self.lds_parts(offset);
         (self.in_vgpr(base), constant)
     }
@@ -489,6 +485,7 @@ impl Selector<'_> {
             Space::Storage => self.store_buffer(inst, mem, &words),
             Space::Shared => self.store_shared(inst, mem, &words),
             Space::Scratch => self.store_scratch(inst, &words)?,
+            Space::Global => self.store_global(inst, mem, &words),
             _ => return Err(self.unsupported(inst, Some(mem.space.name()))),
         }
         Ok(())
@@ -577,127 +574,5 @@ impl Selector<'_> {
             self.add(&new);
             at += usize::from(run.words);
         }
-    }
-
-    /// Selects an atomic operation.
-    pub(super) fn atomic(&mut self, inst: Inst, op: AtomicOp, mem: &MemAccess) -> Selected<()> {
-        let func = self.func;
-        let result = func.result(inst);
-        if func.ty(result).base != Base::B32 {
-            return Err(self.unsupported(inst, Some("an atomic operation of this width")));
-        }
-        let compares = func.op(inst) == Op::AtomicCompare;
-        let args = func.args(inst).to_vec();
-        let wanted = self.read[result] != 0;
-        let data = self.scalar(args[0]);
-        let data = self.vector_data(&[data]);
-        let compared = compares.then(|| self.scalar(args[1]));
-        let rest: Vec<Operand> =
-            args[1 + usize::from(compares)..].iter().map(|arg| self.scalar(*arg)).collect();
-        let value = match (mem.space, &rest[..]) {
-            (Space::Shared, [_]) => {
-                self.atomic_shared(inst, op, mem, wanted, data, compared, args[args.len() - 1])?
-            }
-            (Space::Storage, [handle, offset]) => {
-                let (address, first) = self.buffer_address(*handle, *offset);
-                self.atomic_buffer(inst, op, mem, wanted, data, compared, &address, first)?
-            }
-            _ => return Err(self.unsupported(inst, Some(mem.space.name()))),
-        };
-        self.define(result, &[value]);
-        Ok(())
-    }
-
-    #[allow(clippy::too_many_arguments, reason = "the parts of an atomic access")]
-    fn atomic_shared(
-        &mut self,
-        inst: Inst,
-        op: AtomicOp,
-        mem: &MemAccess,
-        wanted: bool,
-        data: Operand,
-        compared: Option<Operand>,
-        offset: Value,
-    ) -> Selected<Operand> {
-        use AtomicOp as A;
-        use Opcode as O;
-        let (address, first) = self.lds_address(offset);
-        let gfx11 = self.gfx >= Gfx::Gfx11;
-        let (with, without) = match (op, compared) {
-            (_, Some(_)) if gfx11 => (O::ds_cmpstore_rtn_b32, O::ds_cmpstore_b32),
-            (_, Some(_)) => (O::ds_cmpst_rtn_b32, O::ds_cmpst_b32),
-            (A::Add, _) => (O::ds_add_rtn_u32, O::ds_add_u32),
-            (A::IMin, _) => (O::ds_min_rtn_i32, O::ds_min_i32),
-            (A::IMax, _) => (O::ds_max_rtn_i32, O::ds_max_i32),
-            (A::UMin, _) => (O::ds_min_rtn_u32, O::ds_min_u32),
-            (A::UMax, _) => (O::ds_max_rtn_u32, O::ds_max_u32),
-            (A::And, _) => (O::ds_and_rtn_b32, O::ds_and_b32),
-            (A::Or, _) => (O::ds_or_rtn_b32, O::ds_or_b32),
-            (A::Xor, _) => (O::ds_xor_rtn_b32, O::ds_xor_b32),
-            (A::Exchange, _) => (O::ds_wrxchg_rtn_b32, O::ds_wrxchg_rtn_b32),
-            (A::FAdd, _) if self.has(O::ds_add_f32) => (O::ds_add_rtn_f32, O::ds_add_f32),
-            (A::FMin, _) => (O::ds_min_rtn_f32, O::ds_min_f32),
-            (A::FMax, _) => (O::ds_max_rtn_f32, O::ds_max_f32),
-            (A::FAdd, _) => return Err(self.unsupported(inst, Some("sums of floats in LDS"))),
-        };
-        let returns = wanted || with == without;
-        let mut operands = vec![address, data];
-        if let Some(compared) = compared {
-            let compared = self.in_vgpr(compared);
-            // The older instruction takes what is compared first.
-            operands.insert(if gfx11 { 2 } else { 1 }, compared);
-        }
-        operands.push(LDS_LIMIT);
-        let temp = self.program.make_temp(RegClass::V1);
-        let definitions = [Definition::temp(temp, RegClass::V1)];
-        let definitions = if returns { &definitions[..] } else { &[] };
-        let mut new =
-            NewInst::hw(if returns { with } else { without }, definitions, self.lds_operands(&operands));
-        new.mods.set(Mod::Offset, first as i32);
-        new.payload = self.memory(mem);
-        self.add(&new);
-        Ok(if returns { Operand::temp(temp, RegClass::V1) } else { Operand::undef(RegClass::V1) })
-    }
-
-    #[allow(clippy::too_many_arguments, reason = "the parts of an atomic access")]
-    fn atomic_buffer(
-        &mut self,
-        inst: Inst,
-        op: AtomicOp,
-        mem: &MemAccess,
-        wanted: bool,
-        data: Operand,
-        compared: Option<Operand>,
-        address: &[Operand; 3],
-        offset: u64,
-    ) -> Selected<Operand> {
-        let Some(opcode) = buffer_atomic(op, compared.is_some()) else {
-            return Err(self.unsupported(inst, Some("atomic operations on floats in buffers")));
-        };
-        let (data, class) = match compared {
-            Some(compared) => {
-                let pair = [data, self.in_vgpr(compared)];
-                (self.create(RegClass::V2, &pair), RegClass::V2)
-            }
-            None => (data, RegClass::V1),
-        };
-        // In the table, what is both read and written comes last.
-        let operands = [address[0], address[1], address[2], data];
-        let temp = self.program.make_temp(class);
-        let definitions = [Definition::temp(temp, class)];
-        let mut new = NewInst::hw(opcode, if wanted { &definitions } else { &[] }, &operands);
-        new.mods = self.buffer_mods(mem, false, address, offset);
-        new.mods.set(Mod::Glc, 0);
-        if wanted {
-            let returned = if self.gfx >= Gfx::Gfx12 { Mod::Th } else { Mod::Glc };
-            new.mods.set(returned, 1);
-        }
-        new.payload = self.memory(mem);
-        self.add(&new);
-        if !wanted {
-            return Ok(Operand::undef(RegClass::V1));
-        }
-        let value = Operand::temp(temp, class);
-        Ok(if class == RegClass::V2 { self.words(value)[0] } else { value })
     }
 }

@@ -9,10 +9,12 @@
 
 mod alu;
 mod amd;
+pub(crate) mod atomics;
 mod banks;
 mod emit;
 mod float;
 mod flow;
+mod global;
 mod graphics;
 mod image;
 mod kernel;

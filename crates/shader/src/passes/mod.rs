@@ -24,9 +24,10 @@ mod unroll;
 mod variables;
 
 pub use lower::{
-    DivisionOptions, Int64Options, NarrowOptions, Reductions, SubgroupOptions, TextureOptions,
-    collect_outputs, lower_bounds, lower_derivatives, lower_division, lower_int64, lower_io, lower_locals,
-    lower_narrow, lower_outputs, lower_subgroups, lower_texel_offsets, lower_textures, remove_unread_outputs,
+    AtomicTarget, DivisionOptions, Int64Options, NarrowOptions, Reductions, SubgroupOptions, TextureOptions,
+    collect_outputs, lower_atomics, lower_bounds, lower_derivatives, lower_division, lower_int64, lower_io,
+    lower_locals, lower_narrow, lower_nonuniform, lower_outputs, lower_subgroups, lower_texel_offsets,
+    lower_textures, remove_unread_outputs,
 };
 pub use memory::{RedundantOptions, VectorizeOptions, redundant, vectorize};
 pub use pipeline::{PassRun, Pipeline, STANDARD, UnknownPass, standard};
@@ -105,6 +106,16 @@ pub const PASSES: &[Pass] = &[
         "lower-subgroups",
         |shader| lower_subgroups(shader, &SubgroupOptions::ALL),
         "subgroup operations become ballots, broadcasts and shuffles of words",
+    ),
+    Pass::extra(
+        "lower-atomics",
+        |shader| lower_atomics(shader, &|_, _, _| true),
+        "atomic operations become loops around a conditional exchange",
+    ),
+    Pass::extra(
+        "lower-nonuniform",
+        lower_nonuniform,
+        "accesses by descriptor indices that differ become loops over the indices",
     ),
     Pass::extra("lower-derivatives", lower_derivatives, "derivatives become differences within the quad"),
     Pass::extra("lower-bounds", lower_bounds, "checks accesses to buffers against their sizes"),

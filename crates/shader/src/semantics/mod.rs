@@ -88,10 +88,10 @@ pub fn is_defined(op: Op, env: &Eval, args: &[u64]) -> bool {
     }
 }
 
-/// What an atomic operation writes where memory holds `old`.
-pub fn atomic(op: AtomicOp, base: Base, info: &ShaderInfo, old: u64, operand: u64) -> u64 {
-    let alu = match op {
-        AtomicOp::Exchange => return operand,
+/// The operation that an atomic operation computes from what memory holds and its operand; `None` where it writes the operand.
+pub fn atomic_op(op: AtomicOp) -> Option<Op> {
+    Some(match op {
+        AtomicOp::Exchange => return None,
         AtomicOp::Add => Op::IAdd,
         AtomicOp::IMin => Op::IMin,
         AtomicOp::IMax => Op::IMax,
@@ -103,7 +103,12 @@ pub fn atomic(op: AtomicOp, base: Base, info: &ShaderInfo, old: u64, operand: u6
         AtomicOp::FAdd => Op::FAdd,
         AtomicOp::FMin => Op::FMin,
         AtomicOp::FMax => Op::FMax,
-    };
+    })
+}
+
+/// What an atomic operation writes where memory holds `old`.
+pub fn atomic(op: AtomicOp, base: Base, info: &ShaderInfo, old: u64, operand: u64) -> u64 {
+    let Some(alu) = atomic_op(op) else { return operand };
     eval(alu, &Eval::new(base, info), &[old, operand]).unwrap_or(operand)
 }
 

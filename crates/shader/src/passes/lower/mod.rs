@@ -1,6 +1,7 @@
 //! Lowerings: passes that a back end runs, with options, because its machine does not have an operation. Afterwards no operation that the
 //! options name is in the shader; its replacement gives the same bits wherever the operation is defined.
 
+mod atomics;
 mod bounds;
 mod derivatives;
 mod division;
@@ -8,12 +9,14 @@ mod int64;
 mod io;
 mod locals;
 mod narrow;
+mod nonuniform;
 mod offsets;
 mod outputs;
 mod subgroups;
 mod subgroups_reduce;
 mod textures;
 
+pub use atomics::{AtomicTarget, lower_atomics};
 pub use bounds::lower_bounds;
 pub use derivatives::lower_derivatives;
 pub use division::{DivisionOptions, lower_division};
@@ -21,13 +24,19 @@ pub use int64::{Int64Options, lower_int64};
 pub use io::{lower_io, remove_unread_outputs};
 pub use locals::lower_locals;
 pub use narrow::{NarrowOptions, lower_narrow};
+pub use nonuniform::lower_nonuniform;
 pub use offsets::lower_texel_offsets;
 pub use outputs::{collect_outputs, lower_outputs};
 pub use subgroups::{Reductions, SubgroupOptions, lower_subgroups};
 pub use textures::{TextureOptions, lower_textures};
 
-use crate::ir::{Function, Inst, Op, Value};
+use crate::ir::{Builder, Function, Inst, Loc, Op, Region, Value};
 use crate::substitution::Substitution;
+
+/// Writes at the end of a region, with a source position.
+fn at_end(func: &mut Function, region: Region, loc: Option<Loc>) -> Builder<'_> {
+    Builder { loc, ..Builder::at_end(func, region) }
+}
 
 /// Removes an instruction whose result is another value now.
 fn replace(func: &mut Function, inst: Inst, value: Value, substitution: &mut Substitution) {

@@ -107,13 +107,13 @@ fn round_layer(func: &mut Function, inst: Inst, image: ImageAccess) -> bool {
 }
 
 /// The operand of a flag, which the instruction has.
-fn operand(func: &Function, inst: Inst, image: ImageAccess, flag: ImageFlags) -> Option<Value> {
+pub(super) fn operand(func: &Function, inst: Inst, image: ImageAccess, flag: ImageFlags) -> Option<Value> {
     let at = func.op(inst).row().operands.len() + image.flags.operand(flag)?;
     func.args(inst).get(at).copied()
 }
 
 /// Removes the operands of some flags, and adds or replaces those of others.
-fn set_operands(
+pub(super) fn set_operands(
     func: &mut Function,
     inst: Inst,
     image: ImageAccess,
@@ -131,13 +131,11 @@ fn set_operands(
         if !flags.has(flag) || !ImageFlags::OPERANDS.has(flag) {
             continue;
         }
-        match (with.iter().find(|(given, _)| *given == flag), image.flags.operand(flag)) {
-            (Some((_, value)), _) => args.push(*value),
-            (None, Some(at)) => {
-                let count = 1 + usize::from(flag == ImageFlags::GRAD);
-                args.extend_from_slice(&func.args(inst)[fixed + at..fixed + at + count]);
-            }
-            (None, None) => {}
+        let given = args.len();
+        args.extend(with.iter().filter(|(own, _)| *own == flag).map(|(_, value)| *value));
+        if let Some(at) = image.flags.operand(flag).filter(|_| args.len() == given) {
+            let count = 1 + usize::from(flag == ImageFlags::GRAD);
+            args.extend_from_slice(&func.args(inst)[fixed + at..fixed + at + count]);
         }
     }
     let op = func.op(inst);

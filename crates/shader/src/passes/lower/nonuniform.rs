@@ -1,0 +1,196 @@
+//! Lowers descriptors that are chosen by an index that differs within a subgroup: takes any shader; afterwards the index of a descriptor that an
+//! access uses directly is the same in all invocations that execute it together.
+//!
+//! Where the index is marked `nonuniform`, the access becomes a loop: each iteration takes the index of the first invocation that is left, and those with the same
+//! index leave the loop with the access done. Other indices are the same in all invocations of a correct shader, though the analysis does not see it: that of
+//! the first one is taken. In a loop there are no quads, so sampling gets derivatives from before it. Queries of levels cannot, and stay.
+
+use super::at_end;
+use super::textures::{operand, set_operands};
+use crate::analysis::divergence::Divergence;
+use crate::ir::{
+    Access, Base, Builder, Function, ImageAccess, ImageFlags, Inst, Op, Payload, Resource, Scope, Shader,
+    Type, Value,
+};
+use crate::substitution::Substitution;
+
+/// The descriptor of an operand, chosen by an index that differs.
+#[derive(Debug, Clone, Copy)]
+struct ChosenDescriptor {
+    operand: usize,
+    resource: Resource,
+    access: Access,
+    index: Value,
+}
+
+/// Lowers descriptors with indices that differ.
+pub fn lower_nonuniform(shader: &mut Shader) -> bool {
+    let arrays = |shader: &Shader, resource: Resource| {
+        shader.resources.get(resource).is_some_and(|data| data.count != 1)
+    };
+    let any = shader.functions().iter().any(|func| {
+        func.walk().any(|inst| match func.payload(inst) {
+            Payload::Resource(resource, _) => arrays(shader, resource),
+            _ => false,
+        })
+    });
+    if !any {
+        return false;
+    }
+    let derivatives = shader.info.has_derivatives();
+    let mut changed = false;
+    for at in 0..shader.functions().len() {
+        let func = &shader.functions()[at];
+        let divergence = Divergence::of(func, Scope::Subgroup);
+        let chosen = |operand: usize, value: Value| {
+            let inst = func.def_inst(value)?;
+            let Payload::Resource(resource, access) = func.payload(inst) else { return None };
+            let index = *func.args(inst).first()?;
+            let differs = divergence.is_divergent(index) && arrays(shader, resource);
+            differs.then_some(ChosenDescriptor { operand, resource, access, index })
+        };
+        let descriptors = |inst: Inst| -> Vec<ChosenDescriptor> {
+            let args = func.args(inst).iter().enumerate();
+            args.filter_map(|(operand, &value)| chosen(operand, value)).collect()
+        };
+        let accesses = |inst: Inst| {
+            let moves = matches!(
+                func.payload(inst),
+                Payload::Mem(_) | Payload::Atomic(..) | Payload::Image(_) | Payload::ImageAtomic(..)
+            );
+            moves || func.op(inst) == Op::BufferSize
+        };
+        let found: Vec<(Inst, Vec<ChosenDescriptor>)> = func
+            .walk()
+            .filter(|&inst| accesses(inst))
+            .map(|inst| (inst, descriptors(inst)))
+            .filter(|(_, descriptors)| !descriptors.is_empty())
+            .collect();
+        let func = &mut shader.functions_mut()[at];
+        let mut substitution = Substitution::default();
+        for (inst, descriptors) in found {
+            changed |= lower(func, inst, &descriptors, derivatives, &mut substitution);
+        }
+        substitution.apply(func);
+    }
+    changed
+}
+
+/// Whether an access takes its level from the quad.
+fn reads_quad(func: &Function, inst: Inst) -> bool {
+    let Payload::Image(image) = func.payload(inst) else { return false };
+    let given = ImageFlags::LOD.or(ImageFlags::GRAD);
+    matches!(func.op(inst), Op::ImageSample | Op::ImageQueryLod) && !image.flags.any(given)
+}
+
+fn lower(
+    func: &mut Function,
+    inst: Inst,
+    descriptors: &[ChosenDescriptor],
+    derivatives: bool,
+    substitution: &mut Substitution,
+) -> bool {
+    if !descriptors.iter().any(|chosen| chosen.access.has(Access::NONUNIFORM)) {
+        let mut b = Builder::before(func, inst);
+        let indices = make_indices(&mut b, descriptors);
+        let handles = make_handles(&mut b, descriptors, &indices);
+        for (chosen, handle) in descriptors.iter().zip(handles) {
+            func.args_mut(inst)[chosen.operand] = handle;
+        }
+        return true;
+    }
+    if derivatives && reads_quad(func, inst) {
+        let Payload::Image(image) = func.payload(inst) else { return false };
+        if func.op(inst) == Op::ImageQueryLod {
+            return false;
+        }
+        set_derivatives(func, inst, image);
+    }
+    let (loc, exact) = (func.loc(inst), func.exact(inst));
+    let (op, payload) = (func.op(inst), func.payload(inst));
+    let mut args = func.args(inst).to_vec();
+    let results: Vec<Type> = func.results(inst).iter().map(|&value| func.ty(value)).collect();
+    let mut b = Builder::before(func, inst);
+    let (whole, body) = b.loop_(&[], &results);
+    let mut b = at_end(b.func, body, loc);
+    let firsts = make_indices(&mut b, descriptors);
+    let mut same: Option<Value> = None;
+    for (chosen, &first) in descriptors.iter().zip(&firsts) {
+        let equal = b.alu(Op::IEq, &[first, chosen.index]);
+        same = Some(match same {
+            Some(other) => b.alu(Op::IAnd, &[other, equal]),
+            None => equal,
+        });
+    }
+    let Some(same) = same else { return false };
+    let (check, then, other) = b.if_(same, &[]);
+    let mut b = at_end(b.func, then, loc);
+    for (chosen, handle) in descriptors.iter().zip(make_handles(&mut b, descriptors, &firsts)) {
+        args[chosen.operand] = handle;
+    }
+    b.exact = exact;
+    let done = b.inst(op, payload, &args, &results);
+    let found = b.func.results(done).to_vec();
+    b.break_(whole, &found);
+    at_end(b.func, other, loc).break_(check, &[]);
+    at_end(b.func, body, loc).continue_(whole, &[]);
+    let pairs: Vec<(Value, Value)> =
+        func.results(inst).iter().copied().zip(func.results(whole).iter().copied()).collect();
+    for (old, new) in pairs {
+        substitution.replace(old, new);
+    }
+    func.unlink(inst);
+    true
+}
+
+/// The indices of the first invocation. One index of several descriptors is read once.
+fn make_indices(b: &mut Builder<'_>, descriptors: &[ChosenDescriptor]) -> Vec<Value> {
+    let mut read: Vec<(Value, Value)> = Vec::new();
+    let mut first = |index: Value| {
+        if let Some((_, first)) = read.iter().find(|(own, _)| *own == index) {
+            return *first;
+        }
+        let first = b.value(Op::ReadFirst, Payload::None, &[index], Type::scalar(Base::B32));
+        read.push((index, first));
+        first
+    };
+    descriptors.iter().map(|chosen| first(chosen.index)).collect()
+}
+
+fn make_handles(b: &mut Builder<'_>, descriptors: &[ChosenDescriptor], indices: &[Value]) -> Vec<Value> {
+    let mut handles: Vec<Value> = Vec::new();
+    for (at, (chosen, &index)) in descriptors.iter().zip(indices).enumerate() {
+        let like =
+            |other: &ChosenDescriptor| (other.resource, other.index) == (chosen.resource, chosen.index);
+        let handle = match descriptors[..at].iter().position(like) {
+            Some(other) => handles[other],
+            None => {
+                let payload = Payload::Resource(chosen.resource, chosen.access.without(Access::NONUNIFORM));
+                b.value(Op::Descriptor, payload, &[index], Type::HANDLE)
+            }
+        };
+        handles.push(handle);
+    }
+    handles
+}
+
+/// Samples with the derivatives of the coordinates in the quad, which a bias scales.
+fn set_derivatives(func: &mut Function, inst: Inst, image: ImageAccess) {
+    let bias = operand(func, inst, image, ImageFlags::BIAS);
+    let coordinates = func.args(inst)[2];
+    let mut b = Builder::before(func, inst);
+    let lanes: Vec<Value> = (0..image.dim.coordinates()).map(|lane| b.extract(coordinates, lane)).collect();
+    let scale = bias.map(|bias| b.alu(Op::FExp2, &[bias]));
+    let gradients = [Op::Ddx, Op::Ddy].map(|op| {
+        let lanes: Vec<Value> = lanes
+            .iter()
+            .map(|&lane| {
+                let along = b.alu(op, &[lane]);
+                scale.map_or(along, |scale| b.alu(Op::FMul, &[along, scale]))
+            })
+            .collect();
+        b.vec(&lanes)
+    });
+    let with = gradients.map(|gradient| (ImageFlags::GRAD, gradient));
+    set_operands(func, inst, image, ImageFlags::BIAS, &with);
+}
