@@ -96,6 +96,13 @@ fn uses(program: &Program) -> MixMap<Temp, u32> {
     uses
 }
 
+/// The instruction that makes a mask.
+struct MaskMaker {
+    block: Block,
+    place: usize,
+    temp: Temp,
+}
+
 struct Masks<'a> {
     vars: MixMap<(Construct, MaskUse), LinearVar>,
     /// The lanes of the first arms of divergent `if`s when the wave comes between the arms: those of `exec` then, unless some have left for the merge.
@@ -166,26 +173,21 @@ impl<'a> Masks<'a> {
         let at = block.insts.len().saturating_sub(1);
         let branch = block.insts[at];
         let condition = program.operands(branch)[0];
-        let own = condition.as_temp().and_then(|temp| {
-            let insts = &program.blocks[entry].insts;
-            let defines = |inst: &Inst| program.definitions(*inst).iter().any(|d| d.temp == Some(temp));
-            let place = insts.iter().position(defines)?;
-            let read_once = uses.get(&temp) == Some(&1) && !self.early.contains(&construct);
-            let reads = |inst: &Inst| program.operands(*inst).iter().any(|own| own.as_temp() == Some(temp));
-            let read_before = insts[place..at].iter().any(reads);
-            (!read_before).then_some((place, temp, !read_once))
+        let own = self.maker_of(program, entry, condition).map(|maker| {
+            let read_once = uses.get(&maker.temp) == Some(&1) && !self.early.contains(&construct);
+            (maker, !read_once)
         });
         self.full.insert(construct);
         self.insert_condition(construct, condition);
         let exec = exec_of(self.class);
         program.set_operands(branch, &[exec]);
-        if let Some((place, temp, kept)) = own {
-            let inst = program.blocks[entry].insts[place];
+        if let Some((MaskMaker { block, place, temp }, kept)) = own {
+            let inst = program.blocks[block].insts[place];
             let made = self.compare_to_exec(program, inst, kept.then_some(temp));
             if let Some(made) = made.or_else(|| self.scalar_to_exec(program, inst, kept, uses)) {
-                let insts = &mut program.blocks[entry].insts;
-                insts.insert(at, made);
-                insts.remove(place);
+                program.blocks[entry].insts.insert(at, made);
+                program.blocks[block].insts.remove(place);
+                let at = program.blocks[entry].insts.len() - 1;
                 let defines =
                     program.definitions(made).iter().any(|definition| definition.temp == Some(temp));
                 if kept && !defines {
@@ -200,6 +202,24 @@ impl<'a> Masks<'a> {
         let definition = Definition::reg(PhysReg::EXEC, self.class);
         program.insert(entry, at, &NewInst::pseudo(Pseudo::ParallelCopy, &[definition], &[condition]));
         true
+    }
+
+    /// What makes the condition of a branch, if nothing reads that before the branch: in its block, or in the one before it, which only goes there.
+    fn maker_of(&self, program: &Program, entry: Block, condition: Operand) -> Option<MaskMaker> {
+        let temp = condition.as_temp()?;
+        let defines = |inst: &Inst| program.definitions(*inst).iter().any(|d| d.temp == Some(temp));
+        let reads = |inst: &Inst| program.operands(*inst).iter().any(|own| own.as_temp() == Some(temp));
+        let data = &program.blocks[entry];
+        let (_, insts) = data.insts.split_last()?;
+        if let Some(place) = insts.iter().position(defines) {
+            return (!insts[place..].iter().any(reads)).then_some(MaskMaker { block: entry, place, temp });
+        }
+        let &[before] = &data.linear_preds[..] else { return None };
+        let previous = &program.blocks[before];
+        let place = previous.insts.iter().position(defines)?;
+        let alone = previous.linear_succs.len() == 1 && previous.top_level;
+        let mut between = previous.insts[place..].iter().chain(insts);
+        (alone && !between.any(reads)).then_some(MaskMaker { block: before, place, temp })
     }
 
     /// The comparison that writes `exec` in place of one that makes a mask. Where it also writes a mask, that is the temporary.
@@ -231,6 +251,13 @@ impl<'a> Masks<'a> {
         kept: bool,
         uses: &MixMap<Temp, u32>,
     ) -> Option<Inst> {
+        let constant = program.operands(inst).iter().all(|own| own.as_const().is_some());
+        if program.op(inst).is(Pseudo::ParallelCopy) && constant && !kept {
+            let operands = program.operands(inst).to_vec();
+            let definitions = [Definition::reg(PhysReg::EXEC, self.class)];
+            let made = NewInst::pseudo(Pseudo::ParallelCopy, &definitions, &operands);
+            return (operands.len() == 1).then(|| program.make_inst(&made));
+        }
         let Op::Hw(opcode) = program.op(inst) else { return None };
         let scalar = matches!(opcode.row().format, Format::Sop1 | Format::Sop2);
         let reads_exec = program.operands(inst).iter().any(|own| own.reg == Some(PhysReg::EXEC));

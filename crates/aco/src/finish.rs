@@ -9,7 +9,7 @@ use crate::ir::{Program, RegCounts};
 use crate::passes::Passes;
 use crate::{
     allocate, clauses, delay, dual, edges, eliminate, forward, hardware, hazards, live, machine, occupancy,
-    priority, skips, spill, waits,
+    priority, scalar_copies, skips, spill, waits,
 };
 use unwedge_isa::amdgcn::Gpu;
 
@@ -159,6 +159,7 @@ pub(crate) fn finish_in(
     let mut machine = machine::from_program(program, &variants)?;
     if passes.forwarding {
         forward::simplify(&mut machine);
+        scalar_copies::forward(&mut machine);
     }
     if passes.skips {
         skips::simplify(&mut machine);

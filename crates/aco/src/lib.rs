@@ -45,6 +45,7 @@ pub mod pipeline;
 pub mod priority;
 mod schedule;
 mod select;
+pub mod scalar_copies;
 pub mod skips;
 mod spill;
 pub mod stages;

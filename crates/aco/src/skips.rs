@@ -10,6 +10,8 @@ use crate::opt::computes;
 use unwedge_isa::amdgcn::model::{Format, Mod, Role, Trait};
 use unwedge_isa::amdgcn::{Gpu, Inst, Opcode, Operand, Reg, effects};
 
+/// The inline constant 0.
+const ZERO: u8 = 128;
 /// The most instructions that are cheaper than a branch over them.
 const SHORT: usize = 8;
 
@@ -146,13 +148,27 @@ fn drop_writes(program: &mut MachineProgram) -> bool {
     changed
 }
 
-/// Whether an instruction has no effect without a lane: one that is harmless, an access of memory that lanes make, or a scalar load.
+/// Whether an instruction leaves some constant lanes in `exec`.
+fn sets_lanes(inst: &Inst) -> bool {
+    let moves = matches!(inst.opcode(), Opcode::s_mov_b32 | Opcode::s_mov_b64);
+    let exec = matches!(inst.operands[0], Operand::Reg { reg: Reg::EXEC, .. });
+    let lanes = match inst.operands[1] {
+        Operand::Inline(code) => code != ZERO,
+        Operand::Literal(bits) => bits != 0,
+        _ => false,
+    };
+    moves && exec && lanes
+}
+
+/// Whether an instruction has no effect without a lane: one that is harmless, an access of memory that lanes make, or a scalar load. The
+/// address of one must not come from a lane.
 fn is_idle(inst: &Inst) -> bool {
     let row = inst.row();
-    let local = inst.mods.has(Mod::Gds) || row.traits.has(Trait::GdsAlways);
-    is_harmless(inst)
+    let global = inst.mods.has(Mod::Gds) || row.traits.has(Trait::GdsAlways);
+    let of_lanes = matches!(inst.opcode(), Opcode::v_readfirstlane_b32 | Opcode::v_readlane_b32);
+    is_harmless(inst) && !of_lanes
         || row.format == Format::Smem && row.traits.has(Trait::Load)
-        || row.format.is_memory() && effects::is_vector(row.format) && row.role != Role::Cache && !local
+        || row.format.is_memory() && effects::is_vector(row.format) && row.role != Role::Cache && !global
 }
 
 /// Whether an instruction does nothing without a lane but compute what only lanes read.
@@ -180,7 +196,9 @@ fn drop_branches(program: &mut MachineProgram) -> bool {
         let idle = program.blocks[block].taken && insts().all(|inst| is_idle(&inst.inst));
         // The next block is where the wave goes on, and nothing comes to the blocks from elsewhere.
         let follows = program.blocks[block].succs.contains(&(block + 1));
-        if !(harmless || idle) || !follows || over == block + 1 {
+        let before = program.blocks[block].insts.iter().rev().nth(1);
+        let never = before.is_some_and(|before| sets_lanes(&before.inst));
+        if !(harmless || idle || never) || !follows || over == block + 1 {
             continue;
         }
         let data = &mut program.blocks[block];

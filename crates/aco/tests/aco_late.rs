@@ -2,13 +2,13 @@
 
 mod rig;
 
-use rig::cases::{Case, cases, machine};
+use rig::cases::{Case, CaseBlock, cases, machine, text_line};
 use rig::recorded::{columns, in_parallel};
 use std::collections::BTreeMap;
 use unwedge_aco::assemble::assemble;
 use unwedge_aco::cost::estimate;
 use unwedge_aco::machine::MachineProgram;
-use unwedge_aco::{Code, clauses, dual, hazards, waits};
+use unwedge_aco::{Code, clauses, dual, hazards, scalar_copies, waits};
 use unwedge_check::amdgcn::{Certainty, CheckOptions, Rule, check_words};
 use unwedge_isa::amdgcn::model::{Class, Role};
 use unwedge_isa::amdgcn::{Gpu, Operand, Reg, codec, text};
@@ -249,4 +249,52 @@ fn pairs_are_not_fewer_than_in_the_cases() {
         }
     }
     println!("schedule_vopd: {compared} blocks");
+}
+
+/// What is left of blocks of text, each with the blocks before it, when copies of scalars have been forwarded.
+fn forwarded(blocks: &[(&[usize], &[&str])]) -> Vec<String> {
+    let gpu = Gpu::new("gfx1030").expect("a chip").with_wave64(true);
+    let block = |(preds, lines): &(&[usize], &[&str])| CaseBlock {
+        kinds: Vec::new(),
+        loop_depth: 0,
+        linear_preds: preds.to_vec(),
+        logical_preds: preds.to_vec(),
+        code: lines.iter().flat_map(|line| text_line(line, &gpu)).collect(),
+    };
+    let blocks: Vec<CaseBlock> = blocks.iter().map(block).collect();
+    let (mut program, _) = machine(&gpu, &blocks).unwrap_or_else(|error| panic!("{error}"));
+    scalar_copies::forward(&mut program);
+    text(&program)
+}
+
+#[test]
+fn copies_of_scalars_are_read_where_their_source_holds_the_value_on_all_paths() {
+    const BRANCH: &str = "s_cbranch_scc0 B2";
+    // In another block.
+    let split = forwarded(&[
+        (&[], &["s_mov_b32 s1, s4", BRANCH]),
+        (&[0], &["v_mov_b32_e32 v1, s1"]),
+        (&[0, 1], &["v_mbcnt_lo_u32_b32 v0, s1, 0", "s_endpgm"]),
+    ]);
+    assert_eq!(split[1..], ["v_mov_b32_e32 v1, s4", "v_mbcnt_lo_u32_b32 v0, s4, 0", "s_endpgm"]);
+    // The source is overwritten on one path, or the copy is made on one only, or read as a half of a pair.
+    let kept: [&[(&[usize], &[&str])]; 3] = [
+        &[
+            (&[], &["s_mov_b32 s1, s4", BRANCH]),
+            (&[0], &["s_mov_b32 s4, 0"]),
+            (&[0, 1], &["v_mov_b32_e32 v0, s1", "s_endpgm"]),
+        ],
+        &[
+            (&[], &[BRANCH]),
+            (&[0], &["s_mov_b32 s1, s4"]),
+            (&[0, 1], &["v_mov_b32_e32 v0, s1", "s_endpgm"]),
+        ],
+        &[(&[], &["s_mov_b32 s0, s4", "s_mov_b32 s1, s5", "s_load_dword s2, s[0:1], 0x0", "s_endpgm"])],
+    ];
+    for blocks in kept {
+        let lines: usize = blocks.iter().map(|(_, lines)| lines.len()).sum();
+        let left = forwarded(blocks);
+        assert_eq!(left.len(), lines, "{left:?}");
+        assert!(!left.contains(&"v_mov_b32_e32 v0, s4".to_owned()), "{left:?}");
+    }
 }

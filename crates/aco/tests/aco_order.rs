@@ -328,3 +328,102 @@ fn the_later_product_is_added_to_the_earlier_one() {
     let last = waits.into_iter().find(|at| lines[*at].text.contains("vmcnt(0)")).expect("a wait for both");
     assert!(product < last && last < places(&lines, "v_fma")[0], "{}", printed(&lines));
 }
+
+/// A vertex shader that leaves four words in LDS, and a geometry shader that sends messages. The place in LDS, a comment of the `if`, and how the last
+/// barrier orders are put in.
+const MERGED: &str = "shader: MESA_SHADER_VERTEX
+subgroup_size: 0
+decl_function main () (entrypoint)
+
+impl main {
+    block b0:        // preds:
+    div 32    %1 = @load_vector_arg_amd (base=4, arg_upper_bound_u32_amd=0)
+    div 32x4  %2 = vec4 %1, %1, %1, %1
+                   @store_shared (%2, %1) (base=BASE, wrmask=xyzw, align_mul=4, align_offset=0)
+                   // succs: b1
+    block b1:
+}
+
+shader: MESA_SHADER_GEOMETRY
+subgroup_size: 0
+decl_function main () (entrypoint)
+
+impl main {
+    block b0:        // preds:
+    con 32    %1 = @load_scalar_arg_amd (base=5, arg_upper_bound_u32_amd=0)
+    con 32    %2 = load_const (0x00000008)
+    con 32    %3 = ushr %1, %2 (0x8)
+    div 32    %4 = @load_vector_arg_amd (base=6, arg_upper_bound_u32_amd=0)
+    con 32    %5 = load_const (0x00000000)
+    div 1     %6 = ieq %4, %5 (0x0)
+                   // succs: b1 b2
+    if %6 {COMMENT
+        block b1:        // preds: b0
+                         @store_shared (%4, %4) (base=0, wrmask=x, align_mul=4, align_offset=0)
+                         // succs: b3
+    } else {
+        block b2:        // preds: b0, succs: b3
+    }
+    block b3:        // preds: b1 b2
+                   @sendmsg_amd (%3) (base=34)
+                   @sendmsg_amd (%3) (base=34)
+                   @barrier (execution_scope=INVOCATION, memory_scope=DEVICE, mem_semantics=ORDER, mem_modes=shader_out|ssbo)
+                   @sendmsg_amd (%3) (base=3)
+                   // succs: b4
+    block b4:
+}
+";
+
+fn merged(base: u32, comment: &str, order: &str) -> Vec<Line> {
+    let text = MERGED.replace("BASE", &base.to_string()).replace("COMMENT", comment);
+    code_of_nir(&text.replace("ORDER", order), "gfx900")
+}
+
+/// How often instructions with a name are in the code.
+fn count(lines: &[Line], name: &str) -> usize {
+    places(lines, name).len()
+}
+
+/// The lanes of each stage are put in `exec` by what makes their mask, and the second stage waits for all waves of the first.
+#[test]
+fn merged_stages_meet_at_a_barrier_and_choose_their_lanes_at_once() {
+    let lines = merged(0, "", "REL");
+    assert_eq!(count(&lines, "s_bfe_u64 exec"), 2, "{}", printed(&lines));
+    assert_eq!(count(&lines, "s_mov_b64 exec, s"), 1, "after the if\n{}", printed(&lines));
+    assert_eq!(count(&lines, "s_barrier"), 1, "{}", printed(&lines));
+}
+
+/// Words past the reach of offsets of pairs have an address of their own.
+#[test]
+fn words_of_lds_are_stored_in_pairs_at_any_offset() {
+    for (base, sums) in [(0, 0), (1000, 0), (1012, 1), (1020, 1), (2560, 1)] {
+        let lines = merged(base, "", "REL");
+        assert_eq!(count(&lines, "ds_write2_b32"), 2, "{base}\n{}", printed(&lines));
+        assert_eq!(count(&lines, "v_add_u32"), sums, "{base}\n{}", printed(&lines));
+    }
+}
+
+/// Messages have the same word, which stays in `m0`. Loads see nothing new after a release, so caches keep what they have.
+#[test]
+fn messages_share_their_word_and_a_release_keeps_caches() {
+    for (order, invalidated) in [("REL", 0), ("ACQ|REL", 1)] {
+        let lines = merged(0, "", order);
+        let written = lines.iter().filter(|line| line.text.contains(" m0,")).count();
+        assert_eq!((count(&lines, "s_sendmsg"), written), (3, 1), "{}", printed(&lines));
+        assert_eq!(count(&lines, "buffer_wbinvl1"), invalidated, "{}", printed(&lines));
+    }
+}
+
+/// The wave does not look whether a lane takes an arm that the driver knows to be taken.
+#[test]
+fn arms_that_are_always_taken_are_not_branched_over() {
+    let known = merged(0, " // divergent always taken", "REL");
+    let unknown = merged(0, " // divergent", "REL");
+    assert_eq!(
+        count(&unknown, "s_cbranch_execz"),
+        count(&known, "s_cbranch_execz") + 1,
+        "{}{}",
+        printed(&known),
+        printed(&unknown)
+    );
+}

@@ -115,8 +115,10 @@ impl Hints {
                 if dies && may_accumulate(program, variants, inst) {
                     pair(self, 0, SUMMAND);
                 }
-                for (operand, reg) in operands.iter().zip(&bound.operands) {
-                    if let (Some(temp), Some(reg)) = (operand.as_temp(), operand.reg.or(*reg)) {
+                // The row does not have all operands: `m0` of accesses of LDS is not among them.
+                for (at, operand) in operands.iter().enumerate() {
+                    let reg = operand.reg.or(bound.operands.get(at).copied().flatten());
+                    if let (Some(temp), Some(reg)) = (operand.as_temp(), reg) {
                         self.fixed[temp.index()].get_or_insert(reg);
                     }
                 }

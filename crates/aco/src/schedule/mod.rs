@@ -17,7 +17,7 @@ use unwedge_isa::amdgcn::model::{Format, Role, Trait};
 use unwedge_shader::ir::{Access, MemoryKinds};
 
 /// How many vector registers early loads of a part write at most.
-const VECTOR_BUDGET: u32 = 8;
+const VECTOR_BUDGET: u32 = 16;
 /// How many scalar registers early loads of a part write at most.
 const SCALAR_BUDGET: u32 = 32;
 /// The most instructions that compute the address of an early load.

@@ -1,0 +1,185 @@
+//! Copies of scalar registers after allocation: takes a machine program without waits, and leaves one that does the same. What reads a copy reads the register
+//! that was copied, where both hold the value on all paths; copies that nothing reads any more are removed. Parts of a lane mask are such copies if the
+//! mask lives on. Never: looks at vector registers.
+
+use crate::machine::{MachineBlock, MachineProgram};
+use unwedge_isa::amdgcn::effects::{self, Regs};
+use unwedge_isa::amdgcn::model::Role;
+use unwedge_isa::amdgcn::{Gpu, Inst, Opcode, Operand, Reg, RegHalf, codec};
+
+/// The most copies that are looked at: as many as there are bits in [`Copies`].
+const MOST: usize = 64;
+
+/// A set of copies, by number.
+type Copies = u64;
+
+/// A copy: the register that is written, and the one that is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct ScalarCopy {
+    to: Reg,
+    from: Reg,
+}
+
+/// Forwards and removes copies.
+pub fn forward(program: &mut MachineProgram) {
+    let copies = copies_of(program);
+    if copies.is_empty() || has_unnamed_reads(program) {
+        return;
+    }
+    let gpu = program.gpu;
+    let starts = available(program, &copies);
+    let mut changed = false;
+    for (block, mut known) in program.blocks.iter_mut().zip(starts) {
+        for inst in &mut block.insts {
+            for (number, copy) in copies.iter().enumerate() {
+                if known >> number & 1 != 0
+                    && let Some(new) = with_source(&inst.inst, copy, &gpu)
+                {
+                    inst.inst = new;
+                    changed = true;
+                }
+            }
+            known = after(&inst.inst, &copies, known, &gpu);
+        }
+    }
+    if changed {
+        remove_unread(program);
+    }
+}
+
+/// The copy that an instruction is.
+fn copy_of(inst: &Inst) -> Option<ScalarCopy> {
+    let plain = |operand: &Operand| match *operand {
+        Operand::Reg { reg, dwords: 1, half: RegHalf::Whole } => Some(reg),
+        _ => None,
+    };
+    if inst.opcode() != Opcode::s_mov_b32 {
+        return None;
+    }
+    let (to, from) = (plain(&inst.operands[0])?, plain(&inst.operands[1])?);
+    let readable = from.is_sgpr() || matches!(from, Reg::VCC | Reg::VCC_HI);
+    (to != from && to.is_sgpr() && readable).then_some(ScalarCopy { to, from })
+}
+
+/// All copies of a program, each once.
+fn copies_of(program: &MachineProgram) -> Vec<ScalarCopy> {
+    let mut copies = Vec::new();
+    for copy in program.blocks.iter().flat_map(|block| &block.insts).filter_map(|inst| copy_of(&inst.inst)) {
+        if copies.len() < MOST && !copies.contains(&copy) {
+            copies.push(copy);
+        }
+    }
+    copies
+}
+
+/// Whether some instruction reads registers that it does not name.
+fn has_unnamed_reads(program: &MachineProgram) -> bool {
+    program.blocks.iter().flat_map(|block| &block.insts).any(|inst| inst.inst.row().role == Role::Movrel)
+}
+
+/// The copies that hold after an instruction, of those that hold before it.
+fn after(inst: &Inst, copies: &[ScalarCopy], known: Copies, gpu: &Gpu) -> Copies {
+    let writes = effects::of(inst, gpu).writes;
+    let made = copy_of(inst);
+    let mut left = known;
+    for (number, copy) in copies.iter().enumerate() {
+        if writes.has(copy.to) || writes.has(copy.from) {
+            left &= !(1 << number);
+        }
+        if made == Some(*copy) {
+            left |= 1 << number;
+        }
+    }
+    left
+}
+
+/// By block: the copies that hold at its start on all paths.
+fn available(program: &MachineProgram, copies: &[ScalarCopy]) -> Vec<Copies> {
+    let blocks = &program.blocks;
+    let mut starts: Vec<Copies> = vec![Copies::MAX; blocks.len()];
+    let mut due: Vec<usize> = Vec::new();
+    for (number, block) in blocks.iter().enumerate() {
+        if number == 0 || block.preds.is_empty() {
+            starts[number] = 0;
+        }
+        due.push(number);
+    }
+    due.reverse();
+    while let Some(number) = due.pop() {
+        let block = &blocks[number];
+        let end = block
+            .insts
+            .iter()
+            .fold(starts[number], |known, inst| after(&inst.inst, copies, known, &program.gpu));
+        for &succ in &block.succs {
+            let met = starts[succ] & end;
+            if met != starts[succ] {
+                starts[succ] = met;
+                due.push(succ);
+            }
+        }
+    }
+    starts
+}
+
+/// The instruction with what was copied in place of a copy; `None` if it does not read the copy, or cannot read the other.
+fn with_source(inst: &Inst, copy: &ScalarCopy, gpu: &Gpu) -> Option<Inst> {
+    let mut found = false;
+    let mut new = *inst;
+    for (at, slot) in inst.variant().slots.iter().enumerate().take(usize::from(inst.variant().written)) {
+        let Some(operand) = new.operands.get_mut(at) else { continue };
+        if let Operand::Reg { reg, dwords: 1, half: RegHalf::Whole } = operand
+            && *reg == copy.to
+            && slot.access.reads()
+            && !slot.access.writes()
+        {
+            *reg = copy.from;
+            found = true;
+        }
+    }
+    (found && codec::encode(&new, gpu).is_ok()).then_some(new)
+}
+
+/// Scalar registers that are read at the start of a block, before they are written.
+fn read_at_start(block: &MachineBlock, after: Regs, gpu: &Gpu) -> Regs {
+    block.insts.iter().rev().fold(after, |live, inst| {
+        let effects = effects::of(&inst.inst, gpu);
+        live.without(&effects.writes).either(&effects.reads.scalar())
+    })
+}
+
+/// Removes copies that nothing reads.
+fn remove_unread(program: &mut MachineProgram) {
+    let gpu = program.gpu;
+    let mut all = Regs::default();
+    all.insert(Reg::sgpr(0), u8::MAX);
+    // The code of another program follows one that does not end.
+    let goes_on = |block: &MachineBlock| {
+        let ends = block.insts.last().is_some_and(|inst| inst.inst.row().role == Role::End);
+        block.succs.is_empty() && !ends
+    };
+    let mut ends: Vec<Regs> =
+        program.blocks.iter().map(|block| if goes_on(block) { all } else { Regs::default() }).collect();
+    let mut due: Vec<usize> = (0..program.blocks.len()).collect();
+    while let Some(number) = due.pop() {
+        let live = read_at_start(&program.blocks[number], ends[number], &gpu);
+        for &pred in &program.blocks[number].preds {
+            let met = ends[pred].either(&live);
+            if met != ends[pred] {
+                ends[pred] = met;
+                due.push(pred);
+            }
+        }
+    }
+    for (block, mut live) in program.blocks.iter_mut().zip(ends) {
+        for at in (0..block.insts.len()).rev() {
+            let inst = block.insts[at].inst;
+            if copy_of(&inst).is_some_and(|copy| !live.has(copy.to)) {
+                block.insts.remove(at);
+                continue;
+            }
+            let effects = effects::of(&inst, &gpu);
+            live = live.without(&effects.writes).either(&effects.reads.scalar());
+        }
+    }
+}
