@@ -18,7 +18,12 @@ struct Line {
 }
 
 fn lines(shader: &mut Shader, gpu: Gpu) -> Vec<Line> {
-    let compiled = compile(shader, &Options::new(gpu)).unwrap_or_else(|error| panic!("{error}"));
+    lines_with(shader, &Options::new(gpu))
+}
+
+fn lines_with(shader: &mut Shader, options: &Options) -> Vec<Line> {
+    let gpu = options.gpu;
+    let compiled = compile(shader, options).unwrap_or_else(|error| panic!("{error}"));
     let words = compiled.code.words;
     let mut lines = Vec::new();
     let mut at = 0;
@@ -239,6 +244,89 @@ fn exports_come_last_and_interpolations_side_by_side() {
     let (first, second) = (places(&lines, "v_interp_p1"), places(&lines, "v_interp_p2"));
     assert_eq!((first.len(), second.len()), (3, 3), "{}", printed(&lines));
     assert!(first[1] < second[0], "{}", printed(&lines));
+}
+
+/// A pixel shader that exports three values, which it computes from the first three arguments.
+fn exported(body: &str, bound: u32) -> String {
+    format!(
+        "shader: MESA_SHADER_FRAGMENT
+subgroup_size: 0
+decl_function main () (entrypoint)
+
+impl main {{
+    con block b0:        // preds:
+    div 32    %1 = @load_vector_arg_amd (base=4, arg_upper_bound_u32_amd={bound})
+    div 32    %2 = @load_vector_arg_amd (base=5, arg_upper_bound_u32_amd=0)
+    div 32    %3 = @load_vector_arg_amd (base=6, arg_upper_bound_u32_amd=0)
+    con 32    %4 = load_const (0x00000030)
+    con 32    %5 = undefined
+    con 32    %9 = load_const (0x00000000)
+{body}
+    div 32x4  %13 = vec4 %10, %11, %12, %5
+                   @export_amd (%13) (base=0, wrmask=xyz, flags=6)
+                   // succs: b1
+    block b1:
+}}
+"
+    )
+}
+
+const SUMS: &str = "\
+    div 32    %20 = ffma %1, %2, %3
+    div 32    %10 = ffma %1, %1, %20
+    div 32    %11 = ffma %10, %2, %1
+    div 32    %12 = mov %1";
+
+/// A summand that is not read again leaves its register to the sum, and the instruction is short.
+#[test]
+fn a_product_is_added_to_the_register_of_a_summand_that_ends() {
+    for (gpu, short) in [("gfx1030", 2), ("gfx1100", 2), ("gfx900", 0)] {
+        let lines = code_of_nir(&exported(SUMS, 0), gpu);
+        assert_eq!(places(&lines, "v_fma").len(), 3, "{gpu}\n{}", printed(&lines));
+        assert_eq!(places(&lines, "v_fmac_f32_e32").len(), short, "{gpu}\n{}", printed(&lines));
+    }
+}
+
+/// Numbers of 24 bits have a fast product.
+#[test]
+fn the_bound_of_an_argument_makes_its_product_fast() {
+    let body = "\
+    div 32    %10 = imul %1, %4
+    div 32    %11 = mov %2
+    div 32    %12 = mov %3";
+    for (bound, name) in
+        [(682, "v_mul_u32_u24"), (0xff_ffff, "v_mul_u32_u24"), (0x100_0000, "v_mul_lo_u32"), (0, "v_mul_lo_u32")]
+    {
+        let lines = code_of_nir(&exported(body, bound), "gfx900");
+        assert_eq!(places(&lines, name).len(), 1, "{bound}\n{}", printed(&lines));
+    }
+}
+
+/// The loads arrive in their order: the first product does not wait for the second one's factor.
+#[test]
+fn the_later_product_is_added_to_the_earlier_one() {
+    let body = "\
+    con 32x2   %6 = @load_scalar_arg_amd (base=0, arg_upper_bound_u32_amd=0)
+    con 64     %7 = pack_64_2x32_split %6.x, %6.y
+    con 32x4   %8 = @load_smem_amd (%7, %9) (align_mul=4, align_offset=0)
+    div 32    %20 = @load_buffer_amd (%8, %1, %9, %9) (base=0, mem_modes=0, access=none)
+    div 32    %21 = @load_buffer_amd (%8, %2, %9, %9) (base=0, mem_modes=0, access=none)
+    div 32    %22 = fmul %20, %3
+    div 32    %23 = fmul %21, %1
+    div 32    %10 = fadd %22, %23
+    div 32    %11 = mov %2
+    div 32    %12 = mov %3";
+    let text = exported(body, 0);
+    let arguments = nir::Arguments::registers(&text).expect("arguments");
+    let options = nir::Options { arguments, file: "nir".to_owned() };
+    let mut shader = Shader::default();
+    nir::read(&text, &options, &mut shader).unwrap_or_else(|error| panic!("{}", error.cause));
+    let gpu = Gpu::new("gfx1030").expect("a GPU");
+    let lines = lines_with(&mut shader, &Options { contract: true, ..Options::new(gpu) });
+    let product = places(&lines, "v_mul_f32")[0];
+    let waits = places(&lines, "s_waitcnt");
+    let last = waits.into_iter().find(|at| lines[*at].text.contains("vmcnt(0)")).expect("a wait for both");
+    assert!(product < last && last < places(&lines, "v_fma")[0], "{}", printed(&lines));
 }
 
 /// A vertex shader that leaves four words in LDS, and a geometry shader that sends messages. The place in LDS, a comment of the `if`, and how the last

@@ -56,6 +56,16 @@ fn text_is_the_same_after_a_round_trip() {
 }
 
 #[test]
+fn registers_have_bounds_in_text() {
+    let body = "  %0: b32 = amd_register<vector 3 most 682>\n  %1: b32 = amd_register<scalar 4>\n  return\n";
+    let start = LOOP.find("  %0:").expect("instructions");
+    let text = format!("{}{body}}}\n", &LOOP[..start]);
+    let shader = parsed(&text);
+    validate(&shader).expect("a valid shader");
+    assert_eq!(print(&shader), text);
+}
+
+#[test]
 fn every_operation_has_a_name_of_its_own() {
     for &op in Op::ALL {
         assert_eq!(Op::from_name(op.name()), Some(op));

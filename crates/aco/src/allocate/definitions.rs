@@ -119,8 +119,12 @@ impl Allocator<'_> {
             }
             wishes.extend(self.part_wish(work, temp, class));
             wishes.extend(self.tables.hints.group_reg(temp));
+            wishes.extend(self.split_wish(temp));
         }
         self.source_wishes(work, at, &mut wishes);
+        if let Some(temp) = definition.temp {
+            wishes.extend(self.group_part_wish(work, temp, class));
+        }
         let (from, to) = self.range(class);
         wishes.iter().map(|reg| RegSpan::new(*reg, class)).find(|span| {
             let special = span.reg() == PhysReg::VCC || span.reg() == PhysReg::M0;
@@ -179,6 +183,41 @@ impl Allocator<'_> {
         }
         if let Some(reg) = vector.temp.and_then(|vector| self.tables.hints.group_reg(vector)) {
             return Some(reg.advance(part.offset * 4));
+        }
+        let whole = self.first_window(work, vector.class)?;
+        Some(RegSpan { first: whole.first + part.offset, count: 1 }.reg())
+    }
+
+    /// Where the groups of the parts are into which a vector is split.
+    fn split_wish(&mut self, vector: Temp) -> Option<PhysReg> {
+        let split = self.tables.hints.split(vector)?;
+        let mut offset = 0;
+        for definition in self.program.definitions(split) {
+            let reg = definition.temp.and_then(|part| self.tables.hints.group_reg(part));
+            let start = reg.and_then(|reg| (reg.index() as u16).checked_sub(offset * 4));
+            if start.is_some() {
+                return start.map(PhysReg::from_index);
+            }
+            offset += u16::from(definition.class.dwords());
+        }
+        None
+    }
+
+    /// Beside the groups of the other parts of a vector that will be split, or where there is room for all of it.
+    fn group_part_wish(&mut self, work: &Work, temp: Temp, class: RegClass) -> Option<PhysReg> {
+        let part = self.tables.hints.group_part(temp)?;
+        let vector = *self.program.operands(part.inst).first()?;
+        if class != RegClass::V1 {
+            return None;
+        }
+        let mut offset = 0;
+        for definition in self.program.definitions(part.inst) {
+            let reg = definition.temp.and_then(|sibling| self.tables.hints.group_reg(sibling));
+            if let Some(reg) = reg {
+                let first = (reg.index() as u16 + part.offset * 4).checked_sub(offset * 4);
+                return first.map(PhysReg::from_index);
+            }
+            offset += u16::from(definition.class.dwords());
         }
         let whole = self.first_window(work, vector.class)?;
         Some(RegSpan { first: whole.first + part.offset, count: 1 }.reg())

@@ -21,6 +21,10 @@ pub(super) struct Hints {
     groups: Vec<u32>,
     group_regs: Vec<Option<PhysReg>>,
     parts: Vec<Option<VectorPart>>,
+    /// By vector that ends where it is split: that instruction.
+    splits: Vec<Option<Inst>>,
+    /// By the first temporary of a group: the vector of which one of the group is a part after it is split.
+    group_parts: Vec<Option<VectorPart>>,
     fixed: Vec<Option<PhysReg>>,
 }
 
@@ -34,12 +38,31 @@ impl Hints {
             regs.clear();
             regs.resize(count, None);
         }
-        self.parts.clear();
-        self.parts.resize(count, None);
+        for parts in [&mut self.parts, &mut self.group_parts] {
+            parts.clear();
+            parts.resize(count, None);
+        }
+        self.splits.clear();
+        self.splits.resize(count, None);
         let mut bound = Bound::default();
         for data in program.blocks.values() {
             for &inst in &data.insts {
                 self.instruction(program, variants, inst, &mut bound);
+            }
+        }
+        self.join_splits(program);
+    }
+
+    /// Notes the groups of the parts of vectors that are split.
+    fn join_splits(&mut self, program: &Program) {
+        for split in (0..self.splits.len()).filter_map(|vector| self.splits[vector]).collect::<Vec<_>>() {
+            let mut offset = 0;
+            for definition in program.definitions(split) {
+                if let Some(temp) = definition.temp {
+                    let root = self.root(temp.index());
+                    self.group_parts[root].get_or_insert(VectorPart { inst: split, offset });
+                }
+                offset += u16::from(definition.class.dwords());
             }
         }
     }
@@ -76,6 +99,13 @@ impl Hints {
                         part.get_or_insert(VectorPart { inst, offset: bytes / 4 });
                     }
                     bytes += u16::from(operand.class.bytes());
+                }
+            }
+            Op::Pseudo(Pseudo::SplitVector) => {
+                let whole = definitions.iter().all(|definition| definition.class.bytes().is_multiple_of(4));
+                let vector = operands.first().filter(|vector| whole && vector.kill && vector.class.is_vgpr());
+                if let Some(temp) = vector.and_then(|vector| vector.as_temp()) {
+                    self.splits[temp.index()] = Some(inst);
                 }
             }
             Op::Hw(opcode) => {
@@ -154,6 +184,20 @@ impl Hints {
     /// The vector that a temporary becomes a part of.
     pub fn part(&self, temp: Temp) -> Option<VectorPart> {
         *self.parts.get(temp.index())?
+    }
+
+    /// Where a vector is split that ends there.
+    pub fn split(&self, vector: Temp) -> Option<Inst> {
+        *self.splits.get(vector.index())?
+    }
+
+    /// The vector that is split into a temporary or another one of its group.
+    pub fn group_part(&mut self, temp: Temp) -> Option<VectorPart> {
+        if temp.index() >= self.groups.len() {
+            return None;
+        }
+        let root = self.root(temp.index());
+        self.group_parts[root]
     }
 
     /// The register that an instruction needs a temporary in.
