@@ -284,11 +284,7 @@ fn copies_of_scalars_are_read_where_their_source_holds_the_value_on_all_paths() 
             (&[0], &["s_mov_b32 s4, 0"]),
             (&[0, 1], &["v_mov_b32_e32 v0, s1", "s_endpgm"]),
         ],
-        &[
-            (&[], &[BRANCH]),
-            (&[0], &["s_mov_b32 s1, s4"]),
-            (&[0, 1], &["v_mov_b32_e32 v0, s1", "s_endpgm"]),
-        ],
+        &[(&[], &[BRANCH]), (&[0], &["s_mov_b32 s1, s4"]), (&[0, 1], &["v_mov_b32_e32 v0, s1", "s_endpgm"])],
         &[(&[], &["s_mov_b32 s0, s4", "s_mov_b32 s1, s5", "s_load_dword s2, s[0:1], 0x0", "s_endpgm"])],
     ];
     for blocks in kept {
