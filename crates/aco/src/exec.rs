@@ -266,9 +266,10 @@ impl<'a> Masks<'a> {
             own.reg == Some(PhysReg::SCC) && own.temp.is_none_or(|temp| !uses.contains_key(&temp))
         };
         // What reads `scc` stays near the instruction that writes it.
-        let reads_scc = self.variants.widest(opcode).is_none_or(|variant| {
-            shape::operands(variant).any(|slot| slot.reg == Reg::SCC.0)
-        });
+        let reads_scc = self
+            .variants
+            .widest(opcode)
+            .is_none_or(|variant| shape::operands(variant).any(|slot| slot.reg == Reg::SCC.0));
         if kept || !scalar || reads_exec || reads_scc || mask.reg.is_some() || !others.iter().all(unread) {
             return None;
         }

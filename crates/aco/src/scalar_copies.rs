@@ -1,6 +1,6 @@
-//! Copies of scalar registers after allocation: takes a machine program without waits, and leaves one that does the same. What reads a copy reads the register
-//! that was copied, where both hold the value on all paths; copies that nothing reads any more are removed. Parts of a lane mask are such copies if the
-//! mask lives on. Never: looks at vector registers.
+//! Copies of scalar registers after allocation: takes a machine program without waits, and leaves one that does the same. A copy is removed where its register holds
+//! the value already, as `m0` for a second message. What reads a copy reads the register that was copied, where both hold the value on all paths; copies that
+//! nothing reads any more are removed. Parts of a lane mask are such copies if the mask lives on. Never: looks at vector registers.
 
 use crate::machine::{MachineBlock, MachineProgram};
 use unwedge_isa::amdgcn::effects::{self, Regs};
@@ -30,17 +30,22 @@ pub fn forward(program: &mut MachineProgram) {
     let starts = available(program, &copies);
     let mut changed = false;
     for (block, mut known) in program.blocks.iter_mut().zip(starts) {
-        for inst in &mut block.insts {
+        block.insts.retain_mut(|inst| {
             for (number, copy) in copies.iter().enumerate() {
-                if known >> number & 1 != 0
-                    && let Some(new) = with_source(&inst.inst, copy, &gpu)
-                {
+                if known >> number & 1 == 0 {
+                    continue;
+                }
+                if copy_of(&inst.inst) == Some(*copy) {
+                    return false;
+                }
+                if let Some(new) = with_source(&inst.inst, copy, &gpu) {
                     inst.inst = new;
                     changed = true;
                 }
             }
             known = after(&inst.inst, &copies, known, &gpu);
-        }
+            true
+        });
     }
     if changed {
         remove_unread(program);
@@ -58,7 +63,7 @@ fn copy_of(inst: &Inst) -> Option<ScalarCopy> {
     }
     let (to, from) = (plain(&inst.operands[0])?, plain(&inst.operands[1])?);
     let readable = from.is_sgpr() || matches!(from, Reg::VCC | Reg::VCC_HI);
-    (to != from && to.is_sgpr() && readable).then_some(ScalarCopy { to, from })
+    (to != from && (to.is_sgpr() || to == Reg::M0) && readable).then_some(ScalarCopy { to, from })
 }
 
 /// All copies of a program, each once.
@@ -174,7 +179,8 @@ fn remove_unread(program: &mut MachineProgram) {
     for (block, mut live) in program.blocks.iter_mut().zip(ends) {
         for at in (0..block.insts.len()).rev() {
             let inst = block.insts[at].inst;
-            if copy_of(&inst).is_some_and(|copy| !live.has(copy.to)) {
+            // Not all that reads `m0` says so.
+            if copy_of(&inst).is_some_and(|copy| copy.to.is_sgpr() && !live.has(copy.to)) {
                 block.insts.remove(at);
                 continue;
             }

@@ -277,19 +277,27 @@ fn copies_of_scalars_are_read_where_their_source_holds_the_value_on_all_paths() 
         (&[0, 1], &["v_mbcnt_lo_u32_b32 v0, s1, 0", "s_endpgm"]),
     ]);
     assert_eq!(split[1..], ["v_mov_b32_e32 v1, s4", "v_mbcnt_lo_u32_b32 v0, s4, 0", "s_endpgm"]);
-    // The source is overwritten on one path, or the copy is made on one only, or read as a half of a pair.
-    let kept: [&[(&[usize], &[&str])]; 3] = [
+    // A register that has the value already.
+    let again = forwarded(&[
+        (&[], &["s_mov_b32 m0, s4", "s_sendmsg sendmsg(MSG_GS, GS_OP_EMIT, 0)", BRANCH]),
+        (&[0], &["s_mov_b32 m0, s4", "s_sendmsg sendmsg(MSG_GS, GS_OP_CUT, 0)"]),
+        (&[0, 1], &["s_mov_b32 m0, s4", "s_sendmsg sendmsg(MSG_GS, GS_OP_EMIT, 0)", "s_endpgm"]),
+    ]);
+    assert_eq!(again.iter().filter(|line| line.contains("m0")).count(), 1, "{again:?}");
+    // The source or the copy is overwritten on one path, or the copy is made on one only, or read as a half of a pair.
+    let kept: [&[(&[usize], &[&str])]; 4] = [
         &[
             (&[], &["s_mov_b32 s1, s4", BRANCH]),
             (&[0], &["s_mov_b32 s4, 0"]),
             (&[0, 1], &["v_mov_b32_e32 v0, s1", "s_endpgm"]),
         ],
-        &[
-            (&[], &[BRANCH]),
-            (&[0], &["s_mov_b32 s1, s4"]),
-            (&[0, 1], &["v_mov_b32_e32 v0, s1", "s_endpgm"]),
-        ],
+        &[(&[], &[BRANCH]), (&[0], &["s_mov_b32 s1, s4"]), (&[0, 1], &["v_mov_b32_e32 v0, s1", "s_endpgm"])],
         &[(&[], &["s_mov_b32 s0, s4", "s_mov_b32 s1, s5", "s_load_dword s2, s[0:1], 0x0", "s_endpgm"])],
+        &[
+            (&[], &["s_mov_b32 m0, s4", BRANCH]),
+            (&[0], &["s_movk_i32 m0, 0x100"]),
+            (&[0, 1], &["s_mov_b32 m0, s4", "s_sendmsg sendmsg(MSG_GS, GS_OP_EMIT, 0)", "s_endpgm"]),
+        ],
     ];
     for blocks in kept {
         let lines: usize = blocks.iter().map(|(_, lines)| lines.len()).sum();

@@ -308,12 +308,27 @@ fn two_shaders_of_a_text_run_merged() {
     let apart = stage_text("VERTEX", store) + &stage_text("GEOMETRY", store);
     let printed = read_stages(&apart).unwrap_or_else(|error| panic!("{error}"));
     assert!(printed.contains("amd_lane_below<0>") && printed.contains("amd_lane_below<8>"), "{printed}");
+    // Without a text that says so, the waves of the second shader wait for those of the first.
+    assert_eq!(printed.matches("barrier<execution workgroup").count(), 1, "{printed}");
     let own = format!("{address}1 %3 = @is_subgroup_invocation_lt_amd (%1) (base=8)\n{store}");
     let printed = read_stages(&(stage_text("VERTEX", store) + &stage_text("GEOMETRY", &own)));
     let printed = printed.unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(printed.matches("amd_lane_below<8>").count(), 1, "{printed}");
+    assert_eq!(printed.matches("barrier<").count(), 0, "{printed}");
     let third = apart + &stage_text("FRAGMENT", store);
     assert!(read_stages(&third).is_err_and(|error| error.to_string().contains("a third shader")));
+}
+
+#[test]
+fn arms_that_are_always_taken_are_read() {
+    for (comment, hint) in [("// divergent always taken {", "if+<"), ("{ // divergent", "if<")] {
+        let body = format!(
+            "1 %1 = load_const (true)\nif %1 {comment}\nblock b1:  // preds: b0, succs: b3\n}} else {{\n\
+             block b2:  // preds: b0, succs: b3\n}}\nblock b3:  // preds: b1 b2\n"
+        );
+        let printed = read_stages(&stage_text("TESS_CTRL", &body)).unwrap_or_else(|error| panic!("{error}"));
+        assert!(printed.contains(hint), "{comment}: {printed}");
+    }
 }
 
 #[test]

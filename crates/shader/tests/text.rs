@@ -55,6 +55,17 @@ fn text_is_the_same_after_a_round_trip() {
     assert_eq!(print(&shader), LOOP);
 }
 
+/// `+` is a hint of an `if` alone.
+#[test]
+fn arms_that_are_nearly_always_taken_are_marked() {
+    let text = LOOP.replace("if<L1>", "if+<L1>");
+    let shader = parsed(&text);
+    validate(&shader).expect("a valid shader");
+    assert_eq!(print(&shader), text);
+    let wrong = parsed(&LOOP.replace("iadd %6", "iadd+ %6"));
+    assert!(validate(&wrong).is_err_and(|error| error.to_string().contains("no arm to take")));
+}
+
 #[test]
 fn registers_have_bounds_in_text() {
     let body = "  %0: b32 = amd_register<vector 3 most 682>\n  %1: b32 = amd_register<scalar 4>\n  return\n";

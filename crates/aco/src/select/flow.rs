@@ -377,6 +377,14 @@ impl Selector<'_> {
         self.parted(lanes, None, |selector| then(selector).map(|()| None)).map(|_| ())
     }
 
+    /// Says of the arm that begins here that a wave nearly always takes it.
+    pub(super) fn nearly_always(&mut self) {
+        let Some(block) = self.block else { return };
+        for before in self.program.blocks[block].linear_preds.clone() {
+            self.program.blocks[before].taken = true;
+        }
+    }
+
     /// A value of a vector register that some lanes compute, and that others have a constant for.
     pub(super) fn lanes_value(
         &mut self,

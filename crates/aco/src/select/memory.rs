@@ -425,9 +425,7 @@ impl Selector<'_> {
             _ if align >= 3 && done.is_multiple_of(8) && self.gfx >= Gfx::Gfx7 => {
                 LdsRun { words: 2, first: at, second: None }
             }
-            _ if pairs => {
-                LdsRun { words: 2, first: at / LDS_WORD, second: Some(at / LDS_WORD + 1) }
-            }
+            _ if pairs => LdsRun { words: 2, first: at / LDS_WORD, second: Some(at / LDS_WORD + 1) },
             _ => LdsRun { words: 1, first: at, second: None },
         }
     }

@@ -8,8 +8,8 @@
 mod pending;
 
 use crate::machine::{MachineInst, MachineProgram, plain};
-use pending::{PendingSet, only_stores};
 pub(crate) use pending::events;
+use pending::{PendingSet, only_stores};
 use std::collections::BTreeSet;
 use unwedge_isa::amdgcn::model::Role;
 use unwedge_isa::amdgcn::waits::{Counter, fields};
@@ -91,9 +91,7 @@ fn join_stores(insts: &[MachineInst], gpu: &Gpu, pending: &PendingSet, numbers: 
     }
     let format = first.inst.row().format;
     let joined = rest.iter().take(JOINED - 1);
-    for next in
-        joined.take_while(|next| next.inst.row().format == format && only_stores(&next.inst, gpu))
-    {
+    for next in joined.take_while(|next| next.inst.row().format == format && only_stores(&next.inst, gpu)) {
         for (number, other) in numbers.iter_mut().zip(pending.needs(&next.inst, gpu)) {
             if let (Some(number), Some(other)) = (number, other) {
                 *number = other.min(*number);

@@ -195,7 +195,10 @@ impl Selector<'_> {
         self.local_barrier();
         let invocation = self.invocation();
         let first = self.valu_compare(Opcode::v_cmp_eq_u32, &[Operand::c32(0), invocation]);
-        self.only_lanes(first, |selector| selector.write_patch_factors())
+        self.only_lanes(first, |selector| {
+            selector.nearly_always();
+            selector.write_patch_factors()
+        })
     }
 
     fn write_patch_factors(&mut self) -> Selected<()> {
