@@ -909,11 +909,12 @@ fn pixels(
                 let (target, at) = match (part, slot.checked_sub(FIRST_LOCATION_SLOT)) {
                     (Some(part), _) if component == 0 => (8, part),
                     // Both sources of an even lane go to the first target, in a pair of lanes.
-                    (None, Some(_)) if blends => (21 + (lane & 1) as u8, component),
+                    (None, Some(0)) if blends => (21 + (lane & 1) as u8, component),
                     (None, Some(location)) => (location as u8 + key.index, component),
                     _ => continue,
                 };
-                let place = if blends && part.is_none() { lane & !1 | usize::from(key.index) } else { lane };
+                let paired = blends && slot == FIRST_LOCATION_SLOT;
+                let place = if paired { lane & !1 | usize::from(key.index) } else { lane };
                 let value = found.get(&target).and_then(|(_, values)| values[at].as_ref());
                 let value = value.map(|value| value[place]);
                 if !value.is_some_and(|value| same(key, component, value, *word)) {

@@ -283,7 +283,7 @@ impl Selector<'_> {
             let Some(format) = self.options.graphics.targets.get(target as usize) else {
                 return Err(CompileError::Interface("a colour output past the eighth"));
             };
-            if !swizzles {
+            if !swizzles || location > 0 {
                 exports.extend(self.colour(target, *format, values));
             }
         }
