@@ -12,14 +12,17 @@ use unwedge_shader::ir::{Op as ShaderOp, Payload as ShaderPayload, Shader, SlotD
 
 const SCC: Definition = Definition::reg(PhysReg::SCC, RegClass::S1);
 
-/// Whether lanes of a lowered pixel shader read those of their quad: for differences, or from gfx11 on for parameters.
+/// Whether lanes of a lowered pixel shader read those of their quad: for differences, or from gfx11 on for parameters and blending of two sources.
 pub(crate) fn needs_quads(shader: &Shader, generation: Gfx) -> bool {
     let func = shader.entry();
     func.walk().any(|inst| match (func.op(inst), func.payload(inst)) {
         (ShaderOp::QuadBroadcast | ShaderOp::QuadSwap, _) => true,
         (ShaderOp::ImageSample | ShaderOp::ImageGather | ShaderOp::ImageQueryLod, _) => true,
         (op, _) if op.is_derivative() => true,
-        (_, ShaderPayload::Slot(access)) => generation >= Gfx::Gfx11 && access.dir == SlotDir::Input,
+        // Both sources of blending are exchanged between lanes.
+        (_, ShaderPayload::Slot(access)) => {
+            generation >= Gfx::Gfx11 && (access.dir == SlotDir::Input || access.index > 0)
+        }
         (_, ShaderPayload::SysVal(value)) => generation >= Gfx::Gfx11 && value.fragment_slot().is_some(),
         _ => false,
     })

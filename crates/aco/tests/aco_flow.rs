@@ -306,6 +306,44 @@ fn values_of_lanes_are_combined() {
     }
 }
 
+/// Floats are combined in another order than the interpreter's, which does not change these results: they are exact.
+#[test]
+fn floats_of_lanes_are_combined() {
+    for op in ["fadd", "fmul", "fmin", "fmax"] {
+        for over in ["reduce", "inclusive_scan", "exclusive_scan"] {
+            for cluster in [0, 4, 32] {
+                if over != "reduce" && cluster != 0 {
+                    continue;
+                }
+                // Powers of two for products: 1 and 2.
+                let number =
+                    if op == "fmul" { "%38: b32 = iand %14, %1" } else { "%38: b32 = iadd %14, %20" };
+                let text = lanes_leave(
+                    "%30: b32 = u2f %14\n%31: b32 = reduce<fmax 0> %30\n%32: b32 = f2u %31",
+                    "%23: b32 = iadd %32, %14",
+                    &format!(
+                        "{number}\n%39: b32 = iadd %38, %1\n%41: b32 = u2f %39\n%40: b32 = {over}<{op} {cluster}> %41"
+                    ),
+                );
+                compare(&text);
+            }
+        }
+    }
+}
+
+/// A sum of floats that all lanes share is not one of them.
+#[test]
+fn uniform_floats_are_added() {
+    for op in ["fadd", "fmul", "fmin"] {
+        let text = lanes_leave(
+            "",
+            "%23: b32 = iadd %21, %14",
+            &format!("%39: b32 = const<0x40000000>\n%40: b32 = reduce<{op} 0> %39"),
+        );
+        compare(&text);
+    }
+}
+
 /// Numbers of 64 bits are compared in one instruction.
 #[test]
 fn numbers_of_64_bits_are_compared_at_once() {

@@ -358,7 +358,7 @@ fn loops_in_each_other_agree_and_their_code_does_not_grow_with_the_square() {
     assert!(many < few * 39 / 5 * 4, "5 loops take {few} instructions, 39 take {many}");
 }
 
-/// Push constants of 8 and 16 bits, at constant offsets and at one that the shader computes, within words that registers hold and in memory.
+/// Push constants of 8 and 16 bits, at constant offsets, at one that the shader computes and at one that differs between lanes, within words that registers hold and in memory.
 #[test]
 fn narrow_push_constants_agree() {
     let shader = |offset: &str| {
@@ -366,6 +366,7 @@ fn narrow_push_constants_agree() {
             "shader fragment \"main\"\nworkgroup_size 1 1 1\nsizes shared 0 scratch 0 push 32\nfloats 16 nearest any\nfloats 32 nearest any\n\
              floats 64 nearest any\ntype t0 = b32x4\nvar v0 \"color\" output t0 location 0\nfn f0 \"main\" () -> () {{\n\
              %two: b32 = const<0x2>\n%five: b32 = const<0x5>\n%zero: b32 = const<0x0>\n%mask: b32 = const<0x1e>\n\
+             %sample: b32 = sysval<sample_id>\n%own: b32 = iadd %sample, %sample\n\
              %word: b32 = load<push align 4> %zero\n%some: b32 = iand %word, %mask\n\
              %halves: b16x2 = load<push align 2> %two\n%bytes: b8x3 = load<push align 1> %five\n%half: b16 = load<push align 2> {offset}\n\
              %low: b16 = extract<0> %halves\n%high: b16 = extract<1> %halves\n%byte: b8 = extract<2> %bytes\n\
@@ -376,12 +377,59 @@ fn narrow_push_constants_agree() {
         text::parse(&numbered(&text), &mut shader).unwrap_or_else(|error| panic!("{error}\n{text}"));
         shader
     };
-    for offset in ["%two", "%some"] {
+    for offset in ["%two", "%some", "%own"] {
         let shader = shader(offset);
         let expected = Expected::new(&shader, 3);
         for (target, options) in targets() {
             assert_eq!(expected.verdict(&options), Verdict::Agrees, "{target}, offset {offset}");
         }
+    }
+}
+
+/// A fragment shader that stores a colour `%all`.
+fn colour_shader(body: &str) -> Shader {
+    let text = format!(
+        "shader fragment \"main\"\nworkgroup_size 1 1 1\nsizes shared 0 scratch 0 push 0\nfloats 16 nearest any\nfloats 32 nearest any\n\
+         floats 64 nearest any\nfn f0 \"main\" () -> () {{\n%zero: b32 = const<0x0>\n{body}\
+         store_slot<out slot 32 component 0 index 0> %all, %zero\nreturn\n}}\n"
+    );
+    let mut shader = Shader::default();
+    text::parse(&numbered(&text), &mut shader).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    shader
+}
+
+/// Coordinates at an offset are those at the centre and their differences, also after a construct in which lanes part.
+#[test]
+fn inputs_are_interpolated_at_offsets() {
+    let offset = "%x: b32 = const<0x3f000000>\n%y: b32 = const<0xbe800000>\n";
+    let parts = "%sample: b32 = sysval<sample_id>\n%odd: b1 = ine %sample, %zero\n\
+                 %chosen: b32 = if<L0> %odd {\n%fragment: b32x4 = sysval<frag_coord>\n%across: b32 = extract<0> %fragment\nbreak<L0> %across\n\
+                 } else {\nbreak<L0> %x\n}\n";
+    let at_offset = "%offset: b32x2 = vec %x, %y\n%at: b32x2 = barycentric<at_offset> %offset\n";
+    let by_hand = "%center: b32x2 = barycentric<pixel>\n%dx: b32x2 = ddx_coarse %center\n%dy: b32x2 = ddy_coarse %center\n\
+                   %xx: b32x2 = vec %x, %x\n%yy: b32x2 = vec %y, %y\n%moved: b32x2 = ffma %dx, %xx, %center\n\
+                   %at: b32x2 = ffma %dy, %yy, %moved\n";
+    let load = "%in: b32x4 = load_interpolated<in slot 33 component 0 index 0> %at, %zero\n%r: b32 = extract<0> %in\n\
+                %g: b32 = extract<1> %in\n%b: b32 = extract<2> %in\n%all: b32x4 = vec %r, %g, %b, %chosen\n";
+    let shaders = [at_offset, by_hand].map(|place| colour_shader(&format!("{offset}{parts}{place}{load}")));
+    for (target, options) in targets() {
+        let lanes = if options.gpu.wave64() { 64 } else { 32 };
+        let run = expect(&shaders[1], lanes, 3).expect("the interpreter runs it");
+        let compiled = build(&shaders[0], &options).unwrap_or_else(|error| panic!("{target}: {error:?}"));
+        assert_eq!(judge(&run, &compiled, &options, 3), Ok(()), "{target}");
+    }
+}
+
+/// The position of a sample in its pixel is the fraction of the fragment's.
+#[test]
+fn sample_positions_agree() {
+    let shader = colour_shader(
+        "%place: b32x2 = sysval<sample_position>\n%x: b32 = extract<0> %place\n%y: b32 = extract<1> %place\n\
+         %all: b32x4 = vec %x, %y, %x, %zero\n",
+    );
+    let expected = Expected::new(&shader, 3);
+    for (target, options) in targets() {
+        assert_eq!(expected.verdict(&options), Verdict::Agrees, "{target}");
     }
 }
 

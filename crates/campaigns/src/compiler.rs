@@ -14,7 +14,7 @@ pub const GPUS: [&str; 9] =
 
 const TABLE: u64 = 0x0001_0000;
 const INPUT: u64 = 0x1000_0000;
-const OUTPUT: u64 = 0x2000_0000;
+const OUTPUT: u64 = unwedge_testkit::shaders::lanes::OUTPUT;
 const CODE: u64 = 0x0080_0000;
 
 /// A dispatch of a shader with an input at binding 0 of set 0, and an output at binding 1.

@@ -143,7 +143,7 @@ impl Emitter<'_> {
             }
             Pseudo::Branch | Pseudo::BranchZ | Pseudo::BranchNz => self.branch(block, pseudo),
             Pseudo::Phi | Pseudo::LinearPhi | Pseudo::MaskPhi => Err(self.not_done("a phi is left")),
-            Pseudo::Reduce | Pseudo::InclusiveScan => self.reduce(pseudo == Pseudo::InclusiveScan),
+            Pseudo::Reduce | Pseudo::InclusiveScan | Pseudo::ExclusiveScan => self.reduce(pseudo),
             Pseudo::ConstantAddress => self.constant_address(),
             Pseudo::Permute
             | Pseudo::DemoteToHelper

@@ -1,11 +1,11 @@
-//! Reductions and scans of integers over the lanes of a wave: trees of instructions that read other lanes, by DPP from gfx8 on, by `ds_swizzle_b32` before.
+//! Reductions and scans of 32 bits over the lanes of a wave: trees of instructions that read other lanes, by DPP from gfx8 on, by `ds_swizzle_b32` before.
 //!
 //! Where not all lanes are active, the tree is computed with all of them in linear vector registers, in which lanes that were not active have the
 //! identity of the operation.
 
 use super::{Emitter, dword, phys, sgpr_to, vgpr_to};
 use crate::error::FinishError;
-use crate::ir::{Definition, NewInst, Operand, Payload, PhysReg, RegClass};
+use crate::ir::{Definition, NewInst, Operand, Payload, PhysReg, Pseudo, RegClass};
 use unwedge_isa::amdgcn::model::{Form, Mod};
 use unwedge_isa::amdgcn::{Gfx, Mods, Opcode};
 use unwedge_shader::ir::{Base, Op as ShaderOp};
@@ -16,6 +16,7 @@ const SWAP_PAIRS: i32 = 0b10_11_00_01;
 const SWAP_IN_QUADS: i32 = 0b01_00_11_10;
 const SAME_LANE: i32 = 0b11_10_01_00;
 const ROW_SHIFT_RIGHT: i32 = 0x110;
+const WAVE_SHIFT_RIGHT: i32 = 0x138;
 const ROW_MIRROR: i32 = 0x140;
 const ROW_HALF_MIRROR: i32 = 0x141;
 const ROW_BROADCAST_15: i32 = 0x142;
@@ -29,7 +30,8 @@ const UPPER_ROWS: i32 = 0xc;
 struct Reduction {
     op: ShaderOp,
     vector: Opcode,
-    scalar: Opcode,
+    /// `None` of floats.
+    scalar: Option<Opcode>,
     /// What leaves the other operand as it is.
     identity: u32,
     /// The value of each lane so far.
@@ -39,18 +41,22 @@ struct Reduction {
     wave64: bool,
 }
 
-fn opcodes(op: ShaderOp) -> Option<(Opcode, Opcode)> {
+fn opcodes(op: ShaderOp) -> Option<(Opcode, Option<Opcode>)> {
     use Opcode as O;
     Some(match op {
-        ShaderOp::IAdd => (O::v_add_u32, O::s_add_u32),
-        ShaderOp::IMul => (O::v_mul_lo_u32, O::s_mul_i32),
-        ShaderOp::IMin => (O::v_min_i32, O::s_min_i32),
-        ShaderOp::IMax => (O::v_max_i32, O::s_max_i32),
-        ShaderOp::UMin => (O::v_min_u32, O::s_min_u32),
-        ShaderOp::UMax => (O::v_max_u32, O::s_max_u32),
-        ShaderOp::IAnd => (O::v_and_b32, O::s_and_b32),
-        ShaderOp::IOr => (O::v_or_b32, O::s_or_b32),
-        ShaderOp::IXor => (O::v_xor_b32, O::s_xor_b32),
+        ShaderOp::IAdd => (O::v_add_u32, Some(O::s_add_u32)),
+        ShaderOp::IMul => (O::v_mul_lo_u32, Some(O::s_mul_i32)),
+        ShaderOp::IMin => (O::v_min_i32, Some(O::s_min_i32)),
+        ShaderOp::IMax => (O::v_max_i32, Some(O::s_max_i32)),
+        ShaderOp::UMin => (O::v_min_u32, Some(O::s_min_u32)),
+        ShaderOp::UMax => (O::v_max_u32, Some(O::s_max_u32)),
+        ShaderOp::IAnd => (O::v_and_b32, Some(O::s_and_b32)),
+        ShaderOp::IOr => (O::v_or_b32, Some(O::s_or_b32)),
+        ShaderOp::IXor => (O::v_xor_b32, Some(O::s_xor_b32)),
+        ShaderOp::FAdd => (O::v_add_f32, None),
+        ShaderOp::FMul => (O::v_mul_f32, None),
+        ShaderOp::FMin => (O::v_min_f32, None),
+        ShaderOp::FMax => (O::v_max_f32, None),
         _ => return None,
     })
 }
@@ -76,8 +82,9 @@ impl Emitter<'_> {
         self.out.push(inst);
     }
 
-    /// Lowers a reduction, or a scan up to each lane.
-    pub(super) fn reduce(&mut self, scan: bool) -> Result<(), FinishError> {
+    /// Lowers a reduction, or a scan over the lanes up to each lane or before it.
+    pub(super) fn reduce(&mut self, pseudo: Pseudo) -> Result<(), FinishError> {
+        let scan = pseudo != Pseudo::Reduce;
         let Payload::Reduce(op, 32, cluster) = self.program.payload(self.inst) else {
             return Err(self.not_done("of this width"));
         };
@@ -113,7 +120,12 @@ impl Emitter<'_> {
             from = sum;
         }
         match (scan, older) {
-            (true, _) => self.scan_tree(&tree, spare),
+            (true, _) => {
+                self.scan_tree(&tree, spare);
+                if pseudo == Pseudo::ExclusiveScan {
+                    self.shift_lanes(&tree, spare);
+                }
+            }
             (false, true) => self.swizzle_tree(&tree, from, cluster),
             (false, false) => self.reduce_tree(&tree, from, cluster),
         }
@@ -128,7 +140,8 @@ impl Emitter<'_> {
         }
         if !whole {
             debug_assert!(result_class.is_vgpr());
-            self.vector_move(result, dword(sum));
+            let found = if pseudo == Pseudo::ExclusiveScan { other } else { sum };
+            self.vector_move(result, dword(found));
         }
         Ok(())
     }
@@ -261,10 +274,14 @@ impl Emitter<'_> {
         }
         self.hw(Opcode::v_readlane_b32, &[sgpr_to(spare)], &lane(31));
         let operands = [dword(spare), dword(result)];
-        if tree.op == ShaderOp::IMul {
-            self.hw(tree.scalar, &[sgpr_to(result)], &operands);
-        } else {
-            self.salu(tree.scalar, result, &operands);
+        match tree.scalar {
+            Some(scalar) if tree.op == ShaderOp::IMul => self.hw(scalar, &[sgpr_to(result)], &operands),
+            Some(scalar) => self.salu(scalar, result, &operands),
+            None => {
+                self.vector_move(tree.other, Operand::reg(phys(spare), RegClass::S1));
+                self.combine(tree, dword(tree.sum));
+                self.hw(Opcode::v_readlane_b32, &[sgpr_to(result)], &lane(63));
+            }
         }
     }
 
@@ -284,6 +301,25 @@ impl Emitter<'_> {
             self.hw(Opcode::v_readlane_b32, &[sgpr_to(spare)], &[dword(tree.sum), Operand::c32(31)]);
             self.vector_move(tree.other, Operand::reg(phys(spare), RegClass::S1));
             self.add_other(tree, UPPER_ROWS);
+        }
+    }
+
+    /// Moves the values to the next lane, in the second register.
+    fn shift_lanes(&mut self, tree: &Reduction, spare: u16) {
+        self.vector_move(tree.other, Operand::c32(tree.identity));
+        let in_rows = self.generation() >= Gfx::Gfx10;
+        let control = if in_rows { ROW_SHIFT_RIGHT | 1 } else { WAVE_SHIFT_RIGHT };
+        let mods = dpp(control, ALL_ROWS);
+        self.with_mods(Opcode::v_mov_b32, Form::Dpp, mods, tree.other, &[dword(tree.sum)]);
+        if !in_rows {
+            return;
+        }
+        let last = if tree.wave64 { 48 } else { 16 };
+        for first in (16..=last).step_by(16) {
+            let before = [dword(tree.sum), Operand::c32(first - 1)];
+            self.hw(Opcode::v_readlane_b32, &[sgpr_to(spare)], &before);
+            let operands = [Operand::reg(phys(spare), RegClass::S1), Operand::c32(first), dword(tree.other)];
+            self.hw(Opcode::v_writelane_b32, &[vgpr_to(tree.other)], &operands);
         }
     }
 

@@ -73,6 +73,8 @@ pseudo! {
     Reduce "p_reduce";
     /// The same over lanes up to this one.
     InclusiveScan "p_inclusive_scan";
+    /// The same over lanes before this one; the first lane has the identity of the operation.
+    ExclusiveScan "p_exclusive_scan";
     /// The value of the lane with a number, for every lane: number, value, then registers that it needs.
     Permute "p_bpermute";
     /// A linear vector register that can be used from here on. Its contents are undefined.

@@ -3,10 +3,24 @@
 use crate::compile::Options;
 use crate::ir::shape::Variants;
 use crate::select::atomics::{buffer_atomic, global_atomic, image_atomic, shared_atomic};
-use unwedge_shader::ir::{AtomicOp, Base, Dim, Round, Shader, Space};
+use unwedge_shader::ir::{AtomicOp, Base, Dim, Payload, Round, Shader, Space};
 use unwedge_shader::passes::{AtomicTarget, lower_atomics};
 
+/// Whether an operation is on floats.
+fn is_float(op: AtomicOp) -> bool {
+    matches!(op, AtomicOp::FAdd | AtomicOp::FMin | AtomicOp::FMax)
+}
+
 pub(super) fn lower(shader: &mut Shader, options: &Options) -> bool {
+    let any = shader.functions().iter().any(|func| {
+        func.walk().any(|inst| match func.payload(inst) {
+            Payload::Atomic(op, _) | Payload::ImageAtomic(op, _) => is_float(op),
+            _ => false,
+        })
+    });
+    if !any {
+        return false;
+    }
     let variants = Variants::of(&options.gpu);
     let gfx = options.gpu.generation();
     // Memory rounds to the nearest, and keeps denormals or not, whatever the mode of the wave is.
@@ -20,7 +34,7 @@ pub(super) fn lower(shader: &mut Shader, options: &Options) -> bool {
             Base::B64 => plain[1],
             _ => return false,
         };
-        if !matches!(op, AtomicOp::FAdd | AtomicOp::FMin | AtomicOp::FMax) {
+        if !is_float(op) {
             return false;
         }
         let opcode = match target {

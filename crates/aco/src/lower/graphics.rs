@@ -12,7 +12,7 @@ use crate::graphics::MemorySlots;
 use crate::stages::PipelineMode;
 use unwedge_isa::amdgcn::Gfx;
 use unwedge_shader::ir::{
-    Base, Builder, Function, Inst, InterpAt, Op, Payload, Shader, SlotDir, Stage, Type, Value,
+    Base, Builder, Function, Inst, InterpAt, Op, Payload, Shader, SlotDir, Stage, SystemValue, Type, Value,
 };
 use unwedge_shader::passes::{collect_outputs, lower_derivatives, lower_io, lower_locals, standard};
 
@@ -46,6 +46,7 @@ pub(super) fn lower_interface(shader: &mut Shader, options: &Options) {
         geometry::count_vertices(shader, primitives);
     }
     if fragment {
+        sample_positions(shader.entry_mut());
         interpolate_at_offsets(shader.entry_mut());
     }
     lower_derivatives(shader);
@@ -140,6 +141,28 @@ fn choose_inputs(func: &mut Function) {
         }
         let Some(value) = value else { continue };
         func.replace_values(|old| if old == result { value } else { old });
+        func.unlink(inst);
+    }
+}
+
+/// A shader that reads where its sample is runs once for each sample, so its position is that of the sample: the fraction is what is wanted.
+fn sample_positions(func: &mut Function) {
+    let wanted: Vec<Inst> = func
+        .walk()
+        .filter(|inst| matches!(func.payload(*inst), Payload::SysVal(SystemValue::SamplePosition)))
+        .collect();
+    for inst in wanted {
+        let result = func.result(inst);
+        let mut b = Builder::before(func, inst);
+        let value = SystemValue::FragCoord;
+        let position = b.value(Op::SysVal, Payload::SysVal(value), &[], value.ty());
+        let lanes = [0, 1].map(|lane| {
+            let place = b.extract(position, lane);
+            let floor = b.alu(Op::FFloor, &[place]);
+            b.alu(Op::FSub, &[place, floor])
+        });
+        let fraction = b.vec(&lanes);
+        func.replace_values(|old| if old == result { fraction } else { old });
         func.unlink(inst);
     }
 }

@@ -45,7 +45,7 @@ pub fn lower(shader: &mut Shader, options: &Options) {
             relative: shuffles,
             first: false,
             inverse: false,
-            reductions: Reductions::Ordered { scans: shuffles },
+            reductions: Reductions::Ordered { scans: shuffles, floats: true },
             words: if options.gpu.wave64() { 2 } else { 1 },
             ..SubgroupOptions::ALL
         },

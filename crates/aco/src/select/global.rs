@@ -4,6 +4,7 @@
 //! hardware adds in 64 bits, so this never changes an address.
 
 use super::{Selected, Selector};
+use crate::abi::Argument;
 use crate::ir::{Definition, NewInst, Operand, RegClass};
 use unwedge_hw::amd::formats;
 use unwedge_isa::amdgcn::model::{Gfx, Mod};
@@ -182,12 +183,18 @@ impl Selector<'_> {
             let class = if made.base.is_undef() { RegClass::V2 } else { RegClass::V1 };
             made.vector = self.copy(class, Operand::constant(0, class));
         }
-        if self.gfx == Gfx::Gfx6 {
-            let format = formats::raw_buffer(self.gfx).unwrap_or_default();
-            let words = [0, 0, u32::MAX, format].map(Operand::c32);
-            made.descriptor = self.create(RegClass::sgpr(4), &words);
-        }
+        made.descriptor = self.all_memory();
         made
+    }
+
+    /// The descriptor of all memory, where instructions need one.
+    fn all_memory(&mut self) -> Operand {
+        if self.gfx > Gfx::Gfx6 {
+            return Operand::undef(RegClass::sgpr(4));
+        }
+        let format = formats::raw_buffer(self.gfx).unwrap_or_default();
+        let words = [0, 0, u32::MAX, format].map(Operand::c32);
+        self.create(RegClass::sgpr(4), &words)
     }
 
     /// The operands of an access, in the order of the table. The data of an atomic operation come last in buffer instructions.
@@ -259,22 +266,47 @@ impl Selector<'_> {
     }
 
     pub(super) fn load_global(&mut self, inst: Inst, mem: &MemAccess) -> Vec<Operand> {
-        let ty = self.func.ty(self.func.result(inst));
-        let narrow = match ty.base {
+        let bytes = u64::from(self.func.ty(self.func.result(inst)).bits().div_ceil(8));
+        let address = self.global_address(self.func.args(inst)[0], bytes);
+        self.load_at(inst, mem, &address)
+    }
+
+    /// Push constants at an offset that differs between lanes, from memory.
+    pub(super) fn load_divergent_push(&mut self, inst: Inst, mem: &MemAccess) -> Selected<Vec<Operand>> {
+        let Some(base) = self.find_argument(Argument::PushConstants) else {
+            return Err(self.unsupported(inst, Some("push constants")));
+        };
+        let offset = self.scalar(self.func.args(inst)[0]);
+        let offset = self.in_vgpr(offset);
+        let high = Operand::c32(self.options.address_high);
+        let descriptor = self.all_memory();
+        let address = if self.gfx >= Gfx::Gfx9 {
+            let base = self.create(RegClass::S2, &[base, high]);
+            GlobalAddress { vector: offset, base, descriptor, constant: 0 }
+        } else {
+            // They do not cross a multiple of 4 GiB.
+            let low = self.vector_add(offset, base);
+            let vector = self.create(RegClass::V2, &[low, high]);
+            GlobalAddress { vector, base: Operand::undef(RegClass::S2), descriptor, constant: 0 }
+        };
+        Ok(self.load_at(inst, mem, &address))
+    }
+
+    fn load_at(&mut self, inst: Inst, mem: &MemAccess, address: &GlobalAddress) -> Vec<Operand> {
+        let narrow = match self.func.ty(self.func.result(inst)).base {
             Base::B8 => Some((LOAD_BYTE, 1)),
             Base::B16 => Some((LOAD_SHORT, 2)),
             _ => None,
         };
         let count = self.result_words(inst) as usize;
         let bytes = narrow.map_or(4, |(_, bytes)| bytes);
-        let address = self.global_address(self.func.args(inst)[0], count as u64 * bytes);
         let mut words = Vec::new();
         while words.len() < count {
             let run = if narrow.is_some() { 1 } else { self.global_run(count - words.len()) };
             let opcodes = narrow.map_or(LOADS[run - 1], |(opcodes, _)| opcodes);
             let offset = words.len() as u64 * bytes;
-            let part = self.global_part(&address, offset);
-            let (address, offset) = part.as_ref().map_or((&address, offset), |part| (part, 0));
+            let part = self.global_part(address, offset);
+            let (address, offset) = part.as_ref().map_or((address, offset), |part| (part, 0));
             let class = RegClass::vgpr(run as u8);
             let temp = self.program.make_temp(class);
             let (definitions, operands) =

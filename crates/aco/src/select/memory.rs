@@ -95,9 +95,7 @@ impl Selector<'_> {
         let scalar = !self.banks.is_vector(result) && loads_scalar(func, inst, mem, self.gfx);
         let words = match mem.space {
             Space::Push if self.divergence.is_divergent(func.args(inst)[0]) => {
-                return Err(
-                    self.unsupported(inst, Some("push constants at offsets that differ between lanes"))
-                );
+                self.load_divergent_push(inst, mem)?
             }
             Space::Push if ty.base.bits() < 32 => self.load_narrow_push(inst)?,
             Space::Push => self.load_push(inst)?,

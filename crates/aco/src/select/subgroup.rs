@@ -140,7 +140,7 @@ impl Selector<'_> {
         temps.map(|temp| Operand::temp(temp, class))
     }
 
-    /// A reduction of an integer of 32 bits that is the same in all active lanes.
+    /// A reduction of 32 bits that is the same in all active lanes; not a product or a sum of floats.
     fn reduce_uniform(&mut self, op: Op, value: Operand) -> Operand {
         if value.is_undef() || !matches!(op, Op::IAdd | Op::IXor) {
             return value;
@@ -157,7 +157,7 @@ impl Selector<'_> {
         }
     }
 
-    /// A reduction or scan of integers of 32 bits.
+    /// A reduction or scan of 32 bits.
     fn reduce(&mut self, inst: Inst) -> Selected<Operand> {
         let func = self.func;
         let (op, result) = (func.op(inst), func.result(inst));
@@ -170,7 +170,8 @@ impl Selector<'_> {
         if op == Op::Reduce && cluster == 1 {
             return Ok(value);
         }
-        let uniform = reduced != Op::IMul && !self.divergence.is_divergent(func.args(inst)[0]);
+        let repeats = matches!(reduced, Op::IMul | Op::FMul | Op::FAdd);
+        let uniform = !repeats && !self.divergence.is_divergent(func.args(inst)[0]);
         if op == Op::Reduce && cluster == 0 && uniform {
             let reduced = self.reduce_uniform(reduced, value);
             return Ok(if self.banks.is_vector(result) {
@@ -201,7 +202,13 @@ impl Selector<'_> {
         if reduced == Op::IAdd && self.gfx == Gfx::Gfx8 {
             definitions.push(Definition::reg(PhysReg::VCC, self.program.lane_mask()));
         }
-        let pseudo = if op == Op::Reduce { Pseudo::Reduce } else { Pseudo::InclusiveScan };
+        // Those that have an inverse are scans up to the lane, without its own value.
+        let inverse = matches!(reduced, Op::IAdd | Op::IXor);
+        let pseudo = match op {
+            Op::Reduce => Pseudo::Reduce,
+            Op::ExclusiveScan if !inverse => Pseudo::ExclusiveScan,
+            _ => Pseudo::InclusiveScan,
+        };
         let mut new = NewInst::pseudo(pseudo, &definitions, &operands);
         new.payload = Payload::Reduce(reduced, 32, cluster);
         self.add(&new);
@@ -209,7 +216,7 @@ impl Selector<'_> {
         Ok(match (op, reduced) {
             // Without the lane itself.
             (Op::ExclusiveScan, Op::IXor) => self.valu(Opcode::v_xor_b32, class, &[whole, operands[0]]),
-            (Op::ExclusiveScan, _) => self.vector_sub(whole, operands[0]),
+            (Op::ExclusiveScan, Op::IAdd) => self.vector_sub(whole, operands[0]),
             _ if self.banks.is_vector(result) => whole,
             _ => self.in_scalar(whole),
         })

@@ -24,7 +24,7 @@ pub const TABLE: u64 = 0x0001_0000;
 /// The buffer of binding 0.
 pub const INPUT: u64 = 0x1000_0000;
 /// The buffer of binding 1.
-pub const OUTPUT: u64 = 0x2000_0000;
+pub const OUTPUT: u64 = unwedge_testkit::shaders::lanes::OUTPUT;
 const CODE: u64 = 0x0080_0000;
 
 /// A descriptor of a buffer of plain bytes.

@@ -370,6 +370,7 @@ impl Case {
                 (SystemValue::FragCoord, [x, y, depth, 1.0 / w].map(f32::to_bits)),
                 (SystemValue::FrontFacing, [u32::from(quad < SECOND_PRIMITIVE), 0, 0, 0]),
                 (SystemValue::SampleId, [quad as u32 % 4, 0, 0, 0]),
+                (SystemValue::SamplePosition, [x - x.floor(), y - y.floor(), 0.0, 0.0].map(f32::to_bits)),
                 (SystemValue::SampleMaskIn, [1 << (quad % 4), 0, 0, 0]),
                 (SystemValue::ViewIndex, [2, 0, 0, 0]),
             ] {
@@ -887,6 +888,8 @@ fn pixels(
         return Err(format!("{done:?}: not the last export is done"));
     }
     let found = exports(messages);
+    let blends = stored_by(&case.shader).iter().any(|(key, ..)| key.index > 0);
+    let blends = blends && options.gpu.generation() >= Gfx::Gfx11;
     for (lane, output) in outputs.iter().enumerate() {
         let live = !output.helper && !output.terminated;
         // What lanes export that do not cover a pixel, the hardware drops.
@@ -905,11 +908,15 @@ fn pixels(
                 let Some(word) = word else { continue };
                 let (target, at) = match (part, slot.checked_sub(FIRST_LOCATION_SLOT)) {
                     (Some(part), _) if component == 0 => (8, part),
+                    // Both sources of an even lane go to the first target, in a pair of lanes.
+                    (None, Some(0)) if blends => (21 + (lane & 1) as u8, component),
                     (None, Some(location)) => (location as u8 + key.index, component),
                     _ => continue,
                 };
+                let paired = blends && slot == FIRST_LOCATION_SLOT;
+                let place = if paired { lane & !1 | usize::from(key.index) } else { lane };
                 let value = found.get(&target).and_then(|(_, values)| values[at].as_ref());
-                let value = value.map(|value| value[lane]);
+                let value = value.map(|value| value[place]);
                 if !value.is_some_and(|value| same(key, component, value, *word)) {
                     let gpu = options.gpu.name();
                     return Err(format!(

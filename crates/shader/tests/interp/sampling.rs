@@ -5,7 +5,9 @@ use unwedge_shader::interp::{
     BindingPoint, Bindings, DepthCompare, Dispatch, ImageMemory, ImageShape, MemoryImages, Options,
     Reduction, Sampler, TexelFormat, Violation, Wrap, run_compute,
 };
-use unwedge_shader::ir::Dim;
+use unwedge_shader::ir::{Dim, Shader};
+use unwedge_shader::passes::lower_nonuniform;
+use unwedge_shader::valid::validate;
 
 /// The combined image and sampler.
 const POINT: BindingPoint = BindingPoint { set: 0, binding: 2, index: 0 };
@@ -28,11 +30,9 @@ fn linear() -> Sampler {
     Sampler { mag_linear: true, min_linear: true, mip_linear: true, ..Sampler::default() }
 }
 
-/// The first lanes of %700 after a body, in the four invocations of a quad. Lines may use %2, which is the image, and floats as `{0.5}`.
-fn run(image: ImageMemory, sampler: Sampler, lanes: usize, body: &str) -> [Vec<f32>; 4] {
-    let mut text = String::from(
-        "%2: handle = descriptor<r2> %900\n%800: b32 = const<0x10>\n%801: b32 = imul %1, %800\n",
-    );
+/// The text of a body. Its lines may have floats as `{0.5}`.
+fn with_floats(body: &str) -> String {
+    let mut text = String::new();
     let mut next = 810;
     for line in body.lines() {
         let mut line = line.to_owned();
@@ -48,16 +48,28 @@ fn run(image: ImageMemory, sampler: Sampler, lanes: usize, body: &str) -> [Vec<f
         text.push_str(&line);
         text.push('\n');
     }
-    text.push_str("store<storage align 4> %700, %0, %801\n");
-    let shader = shader(4, &text);
+    text
+}
+
+/// A shader that stores the lanes of %700 after a body, in which %2 is the image.
+fn sampling(body: &str) -> Shader {
+    let start = "%2: handle = descriptor<r2> %900\n%800: b32 = const<0x10>\n%801: b32 = imul %1, %800\n";
+    shader(4, &format!("{start}{}store<storage align 4> %700, %0, %801\n", with_floats(body)))
+}
+
+/// The first lanes of what the four invocations of a quad store, with images at the elements of the binding.
+fn stored(shader: &Shader, elements: Vec<ImageMemory>, sampler: Sampler, lanes: usize) -> [Vec<f32>; 4] {
     let mut images = MemoryImages::default();
-    images.images.push(image);
-    images.views.insert(POINT, 0);
-    images.samplers.insert(POINT, sampler);
+    for (index, image) in elements.into_iter().enumerate() {
+        let point = BindingPoint { index: index as u32, ..POINT };
+        images.images.push(image);
+        images.views.insert(point, index);
+        images.samplers.insert(point, sampler);
+    }
     let mut bindings = Bindings::default();
     let memory = bindings.bind(BindingPoint { set: 0, binding: 0, index: 0 }, vec![0; 64]);
     let options = Options { subgroup_size: 4, ..Options::default() };
-    let report = run_compute(&shader, Dispatch::new([1, 1, 1]), &mut bindings, &mut images, &options);
+    let report = run_compute(shader, Dispatch::new([1, 1, 1]), &mut bindings, &mut images, &options);
     let undefined = |violation: Violation| violation == Violation::PoisonStore;
     let poison = report.expect("it runs").findings.iter().any(|finding| undefined(finding.violation));
     let words: Vec<f32> = bindings.memory[memory]
@@ -65,6 +77,11 @@ fn run(image: ImageMemory, sampler: Sampler, lanes: usize, body: &str) -> [Vec<f
         .map(|word| if poison { f32::NAN } else { f32::from_le_bytes([word[0], word[1], word[2], word[3]]) })
         .collect();
     [0, 4, 8, 12].map(|at| words[at..at + lanes].to_vec())
+}
+
+/// The first lanes of %700 after a body, in the four invocations of a quad.
+fn run(image: ImageMemory, sampler: Sampler, lanes: usize, body: &str) -> [Vec<f32>; 4] {
+    stored(&sampling(body), vec![image], sampler, lanes)
 }
 
 /// The first lane of one invocation.
@@ -162,6 +179,36 @@ fn derivatives_within_a_quad_choose_the_level() {
     );
     assert!(one(pyramid(), linear(), &alone).is_nan());
     assert_eq!(one(image(flat(1, 1), &[7.0]), linear(), &alone), 7.0, "the level does not matter");
+}
+
+/// Invocations of a quad sample two images. In the loops that the lowering makes they are apart, and have the levels of their quad all the same.
+#[test]
+fn images_by_indices_that_differ_have_the_levels_of_the_quad() {
+    let other =
+        || image(ImageShape { levels: 3, ..flat(4, 4) }, &[&[1.0; 16][..], &[2.0; 4], &[3.0]].concat());
+    let accesses = [
+        ("%699: b32x4 = image_sample<2d> %3, %3, %600", 0.5, [20.0, 2.0]),
+        ("%699: b32x4 = image_sample<2d flags bias> %3, %3, %600, {1}", 0.25, [20.0, 2.0]),
+        ("%699: b32x4 = image_sample<2d flags min_lod> %3, %3, %600, {2}", 0.25, [30.0, 3.0]),
+        ("%699: b32x4 = image_sample<2d flags lod> %3, %3, %600, {1}", 0.25, [20.0, 2.0]),
+    ];
+    for (access, step, [even, odd]) in accesses {
+        let body = format!(
+            "{}%3: handle = descriptor<r2 access nonuniform> %501\n{access}\n%700: b32 = extract<0> %699",
+            quad(step)
+        );
+        let mut shader = sampling(&body);
+        let image = shader.resources.keys().nth(2).expect("the image");
+        shader.resources[image].count = 2;
+        for lowered in [false, true] {
+            if lowered {
+                assert!(lower_nonuniform(&mut shader), "{access}");
+                validate(&shader).unwrap_or_else(|error| panic!("{access}: {error}"));
+            }
+            let found = stored(&shader, vec![pyramid(), other()], linear(), 1);
+            assert_eq!(found.map(|lanes| lanes[0]), [even, odd, even, odd], "{access}, lowered {lowered}");
+        }
+    }
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! Random shaders of structured flow, in which lanes part and meet: constructs nest; lanes leave them and continue loops from any depth, by
-//! conditions that are uniform or not, and compute together wherever they are. Every value along the way goes into what is stored.
+//! conditions that are uniform or not, and compute together wherever they are. Every value along the way goes into what is stored. Invocations load, store and
+//! change words that they own, by descriptors and by addresses.
 
 use crate::mutate::Rng;
 use unwedge_shader::interp::{self, BindingPoint, Bindings, MemoryImages, run_compute};
 use unwedge_shader::ir::{
-    Access, Base, Builder, Dim, Function, Inst, MemAccess, Op, Payload, Region, ResourceClass, ResourceData,
-    Shader, Space, SystemValue, Type, Value,
+    Access, AtomicOp, Base, Builder, Dim, Function, Inst, MemAccess, Op, Payload, Region, ResourceClass,
+    ResourceData, Shader, Space, SystemValue, Type, Value,
 };
 use unwedge_shader::text::print;
 
@@ -15,6 +16,8 @@ pub const INVOCATIONS: u32 = 64;
 pub const GROUPS: u32 = 2;
 /// Words of the output that an invocation owns.
 pub const OWN: u32 = 16;
+/// The address of the output.
+pub const OUTPUT: u64 = 0x2000_0000;
 const INPUT_WORDS: u32 = 64;
 const RESULTS: [Type; 2] = [Type::B32, Type::BOOL];
 
@@ -131,6 +134,72 @@ impl Generator<'_> {
         builder.inst(Op::Store, mem(Access::NONE), &[value, output, offset], &[]);
     }
 
+    /// Loads, stores or changes one of the words that the invocation owns, or two of them as one number.
+    fn memory(&mut self, region: Region) {
+        const OPS: [AtomicOp; 10] = [
+            AtomicOp::Add,
+            AtomicOp::IMin,
+            AtomicOp::IMax,
+            AtomicOp::UMin,
+            AtomicOp::UMax,
+            AtomicOp::And,
+            AtomicOp::Or,
+            AtomicOp::Xor,
+            AtomicOp::Exchange,
+            AtomicOp::Exchange,
+        ];
+        let (a, b, c) = (self.word(), self.word(), self.word());
+        let (wide, global) = (self.rng.below(2) == 0, self.rng.below(3) != 0);
+        let (choice, op) = (self.rng.below(5), OPS[self.rng.below(OPS.len())]);
+        let number = 2 * (1 + self.rng.below(OWN as usize / 2 - 1)) as u32;
+        let (output, own) = (self.output, self.own);
+        let ty = if wide { Type::B64 } else { Type::B32 };
+        let words = Type { base: Base::B32, lanes: 2 };
+        let mut builder = Builder::at_end(self.func, region);
+        let offset = builder.u32(number * 4);
+        let offset = builder.alu(Op::IAdd, &[own, offset]);
+        let place = if global {
+            let offset = builder.convert(Op::U2U, Base::B64, offset);
+            let first = builder.constant(Base::B64, OUTPUT);
+            vec![builder.alu(Op::IAdd, &[first, offset])]
+        } else {
+            vec![output, offset]
+        };
+        let value = |builder: &mut Builder<'_>, low: Value| match wide {
+            true => {
+                let pair = builder.vec(&[low, b]);
+                builder.bitcast(Type::B64, pair)
+            }
+            false => low,
+        };
+        let space = if global { Space::Global } else { Space::Storage };
+        let mem = MemAccess { space, access: Access::NONE, align: if wide { 3 } else { 2 } };
+        let found = match choice {
+            0 => {
+                let args = [&[value(&mut builder, a)], &place[..]].concat();
+                builder.inst(Op::Store, Payload::Mem(mem), &args, &[]);
+                return;
+            }
+            1 => builder.value(Op::Load, Payload::Mem(mem), &place, ty),
+            2 => {
+                let args = [&[value(&mut builder, a), value(&mut builder, c)], &place[..]].concat();
+                let payload = Payload::Atomic(AtomicOp::Exchange, mem);
+                builder.value(Op::AtomicCompare, payload, &args, ty)
+            }
+            _ => {
+                let args = [&[value(&mut builder, a)], &place[..]].concat();
+                builder.value(Op::Atomic, Payload::Atomic(op, mem), &args, ty)
+            }
+        };
+        if !wide {
+            self.words.push(found);
+            return;
+        }
+        let pair = builder.bitcast(words, found);
+        let lanes = [0, 1].map(|lane| builder.extract(pair, lane));
+        self.words.extend(lanes);
+    }
+
     /// A jump to any construct that is open, or out of the function.
     fn jump(&mut self, region: Region) {
         if self.open.is_empty() || self.closed == 0 && self.rng.below(24) == 0 {
@@ -180,6 +249,7 @@ impl Generator<'_> {
                     let (value, number) = (self.word(), 2 + self.rng.below(OWN as usize - 2) as u32);
                     self.store(region, value, number);
                 }
+                5 => self.memory(region),
                 _ => self.compute(region),
             }
         }
@@ -374,6 +444,7 @@ pub fn interpreted(shader: &Shader, input: &[u8], wave64: bool) -> Result<Vec<u8
     let point = |binding| BindingPoint { set: 0, binding, index: 0 };
     bindings.bind(point(0), input.to_vec());
     let memory = bindings.bind(point(1), vec![0; OUTPUT_BYTES]);
+    bindings.addresses.insert(OUTPUT, memory);
     let subgroup_size = if wave64 { 64 } else { 32 };
     let options = interp::Options { robust: true, subgroup_size, ..interp::Options::default() };
     let dispatch = interp::Dispatch::new([GROUPS, 1, 1]);

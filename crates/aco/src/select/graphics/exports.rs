@@ -18,6 +18,10 @@ const MRTZ: u32 = 8;
 const NULL: u32 = 9;
 const POSITION: u32 = 12;
 const PARAMETER: u32 = 32;
+/// The first of two targets for both sources of blending, from gfx11 on.
+const BLEND_SOURCES: u32 = 21;
+/// Every other bit of a lane mask.
+const EVEN_LANES: u32 = 0x5555_5555;
 /// Distances to clip and cull planes that the hardware takes.
 const DISTANCES: usize = 8;
 /// The bits of 1.0.
@@ -267,11 +271,11 @@ impl Selector<'_> {
             self.leave_colours();
             return Ok(());
         }
+        let first = self.outputs.get(&(FIRST_LOCATION_SLOT, 0)).copied();
+        let second = self.outputs.get(&(FIRST_LOCATION_SLOT, 1)).copied();
+        let swizzles = second.is_some() && self.gfx >= Gfx::Gfx11;
         for ((slot, index), values) in self.outputs.clone() {
             let Some(location) = slot.checked_sub(FIRST_LOCATION_SLOT) else { continue };
-            if index > 0 && self.gfx >= Gfx::Gfx11 {
-                return Err(CompileError::Interface("blending of two sources on gfx11 and later"));
-            }
             let target = u32::from(location) + u32::from(index);
             if index > 0 && (location > 0 || self.outputs.contains_key(&(FIRST_LOCATION_SLOT + 1, 0))) {
                 return Err(CompileError::Interface("a second source of blending beside another colour"));
@@ -279,7 +283,16 @@ impl Selector<'_> {
             let Some(format) = self.options.graphics.targets.get(target as usize) else {
                 return Err(CompileError::Interface("a colour output past the eighth"));
             };
-            exports.extend(self.colour(target, *format, values));
+            if !swizzles || location > 0 {
+                exports.extend(self.colour(target, *format, values));
+            }
+        }
+        if let Some(second) = second.filter(|_| swizzles) {
+            let format = self.options.graphics.targets[0];
+            let sources = [first.unwrap_or_default(), second].map(|values| self.colour(0, format, values));
+            if let [Some(first), Some(second)] = sources {
+                exports.extend(self.blend_sources(first.values, second.values));
+            }
         }
         if exports.is_empty() {
             // Later GPUs do not have the null target.
@@ -288,6 +301,31 @@ impl Selector<'_> {
         }
         self.export(&exports, exports.len() - 1, true);
         Ok(())
+    }
+
+    /// Both sources of blending, as gfx11 and later take them: the first target has those of even lanes, the second those of odd lanes, each with the
+    /// first source in the even lane of a pair and the second one in the odd lane.
+    fn blend_sources(&mut self, first: SlotValues, second: SlotValues) -> [Export; 2] {
+        const SWAPPED: [i32; 4] = [1, 0, 3, 2];
+        let v1 = RegClass::V1;
+        let half = self.copy(RegClass::S1, Operand::c32(EVEN_LANES));
+        let mask = self.program.lane_mask();
+        let even = self.create(mask, &[half, half][..usize::from(mask.dwords())]);
+        let mut exported = [SlotValues::default(); 2];
+        for (at, sources) in first.into_iter().zip(second).enumerate() {
+            if let (None, None) = sources {
+                continue;
+            }
+            let [a, b] = [sources.0, sources.1].map(|source| {
+                let source = source.filter(|source| !source.is_undef()).unwrap_or(Operand::c32(0));
+                self.in_vgpr(source)
+            });
+            let [other_a, other_b] = [a, b].map(|source| self.in_quad(source, SWAPPED));
+            exported[0][at] = Some(self.valu(Opcode::v_cndmask_b32, v1, &[other_b, a, even]));
+            exported[1][at] = Some(self.valu(Opcode::v_cndmask_b32, v1, &[b, other_a, even]));
+        }
+        let [first, second] = exported;
+        [Export::of(BLEND_SOURCES, first), Export::of(BLEND_SOURCES + 1, second)]
     }
 
     /// Keeps colours for the epilog, which finds them in vector registers.

@@ -1,12 +1,11 @@
 //! Inputs of pixel shaders: attributes, interpolated or of the provoking vertex, and what the hardware gives a pixel.
 //!
 //! Up to gfx10 an interpolation reads parameters in LDS. Later they are loaded into the lanes of a quad first, which is done where all lanes of the quad are
-//! active: at the start of the shader.
+//! active: at the start of the shader, or outside of constructs that lanes part in.
 
 use super::{Selected, Selector};
 use crate::abi::{Argument, PixelInput, PixelProlog};
 use crate::ir::{Definition, Operand, PhysReg, Pseudo, RegClass};
-use unwedge_base::entity::Entity;
 use unwedge_isa::amdgcn::Opcode;
 use unwedge_isa::amdgcn::model::Gfx;
 use unwedge_shader::ir::{Base, Inst, InterpAt, Modes, SlotAccess, SystemValue};
@@ -165,7 +164,7 @@ impl Selector<'_> {
 
     /// Whether parameters may be loaded into quads here.
     fn parameters(&self) -> bool {
-        let all_lanes = self.frames_around() == 0 && self.block.is_some_and(|block| block.index() == 0);
+        let all_lanes = self.block.is_some_and(|block| self.program.blocks[block].top_level);
         self.gfx < Gfx::Gfx11 || all_lanes
     }
 
@@ -179,7 +178,7 @@ impl Selector<'_> {
     /// The parameters of a component in the lanes of each quad.
     fn load_parameters(&mut self, inst: Inst, attribute: Operand) -> Selected<Operand> {
         if !self.parameters() {
-            return Err(self.unsupported(inst, Some("not at the start of the shader")));
+            return Err(self.unsupported(inst, Some("where not all lanes of a quad may come")));
         }
         Ok(self.hw(Opcode::lds_param_load, RegClass::V1, &[attribute, M0]))
     }

@@ -21,10 +21,11 @@ pub enum AtomicTarget {
 
 /// Lowers the atomic operations that `missing` is true for.
 pub fn lower_atomics(shader: &mut Shader, missing: &dyn Fn(AtomicOp, Base, AtomicTarget) -> bool) -> bool {
-    let fragment = shader.info.stage == Stage::Fragment;
+    // A function may be called by helpers that another one has made.
+    let demotes = |func: &Function| func.walk().any(|inst| func.op(inst) == Op::Demote);
+    let helpers = shader.info.stage == Stage::Fragment || shader.functions().iter().any(demotes);
     let mut changed = false;
     for func in shader.functions_mut() {
-        let helpers = fragment || func.walk().any(|inst| func.op(inst) == Op::Demote);
         let wanted = |&inst: &Inst| {
             let ty = func.results(inst).first().map(|&value| func.ty(value));
             let Some(Type { base, lanes: 1 }) = ty else { return false };

@@ -28,13 +28,7 @@ pub fn lower_nonuniform(shader: &mut Shader) -> bool {
     let arrays = |shader: &Shader, resource: Resource| {
         shader.resources.get(resource).is_some_and(|data| data.count != 1)
     };
-    let any = shader.functions().iter().any(|func| {
-        func.walk().any(|inst| match func.payload(inst) {
-            Payload::Resource(resource, _) => arrays(shader, resource),
-            _ => false,
-        })
-    });
-    if !any {
+    if shader.resources.values().all(|data| data.count == 1) {
         return false;
     }
     let derivatives = shader.info.has_derivatives();

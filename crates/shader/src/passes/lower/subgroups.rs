@@ -14,28 +14,28 @@ use crate::ir::{
 pub enum Reductions {
     /// All.
     All,
-    /// All but those of integers of 32 bits, in any order. Of scans it has the inclusive ones, and exclusive sums, if `scans`.
+    /// All but those of integers and floats of 32 bits, in any order.
     Ordered {
         /// Whether the back end has scans.
         scans: bool,
+        /// Whether it has those of floats.
+        floats: bool,
     },
 }
 
 impl Reductions {
     fn has(self, func: &Function, inst: Inst) -> bool {
-        let (Reductions::Ordered { scans }, Payload::Reduce(reduced, _)) = (self, func.payload(inst)) else {
+        let (Reductions::Ordered { scans, floats }, Payload::Reduce(reduced, _)) = (self, func.payload(inst))
+        else {
             return true;
         };
         let integers = matches!(
             reduced,
             Op::IAdd | Op::IMul | Op::IMin | Op::IMax | Op::UMin | Op::UMax | Op::IAnd | Op::IOr | Op::IXor
         );
-        let form = match func.op(inst) {
-            Op::InclusiveScan => scans,
-            Op::ExclusiveScan => scans && matches!(reduced, Op::IAdd | Op::IXor),
-            _ => true,
-        };
-        !(integers && form && func.ty(func.result(inst)) == Type::B32)
+        let floats = floats && matches!(reduced, Op::FAdd | Op::FMul | Op::FMin | Op::FMax);
+        let form = scans || func.op(inst) == Op::Reduce;
+        !((integers || floats) && form && func.ty(func.result(inst)) == Type::B32)
     }
 }
 
