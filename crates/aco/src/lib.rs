@@ -47,6 +47,7 @@ mod select;
 pub mod skips;
 mod spill;
 pub mod stages;
+mod sums;
 pub mod valid;
 pub mod waits;
 
