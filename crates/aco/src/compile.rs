@@ -31,8 +31,8 @@ pub struct Options {
     pub limits: Limits,
     /// State of the pipeline, for graphics stages.
     pub graphics: GraphicsOptions,
-    /// A product that is added to something may be rounded once with the sum, where the shader does not forbid it. Results then differ from those of the
-    /// operations one by one.
+    /// A product that is added to something may be rounded once with the sum, and a fused operation twice, where the shader does not forbid it. Results
+    /// then differ from those of the operations one by one.
     pub contract: bool,
     /// The code has source lines ([`Code::lines`]), as far as the shader has them.
     pub lines: bool,

@@ -7,7 +7,6 @@
 //! Never: files, terminals, other vendors.
 
 pub mod abi;
-mod accumulate;
 pub mod allocate;
 pub mod assemble;
 pub mod captures;
@@ -50,6 +49,7 @@ mod select;
 pub mod skips;
 mod spill;
 pub mod stages;
+mod sums;
 pub mod valid;
 pub mod waits;
 

@@ -3,12 +3,12 @@
 //! Takes `Lowered`, and makes each instruction one of [`unwedge_isa::amdgcn::Inst`] in its shortest form. Labels are numbers of blocks. The phases after
 //! it work on what the hardware executes. Never: words.
 
-use crate::accumulate;
 use crate::assemble::with_offset;
 use crate::cost::BlockDepth;
 use crate::error::FinishError;
 use crate::ir::shape::{self, Variants};
 use crate::ir::{BlockData, Inst, Neighbours, Op, Operand, PhysReg, Program, RegClass, Source};
+use crate::sums;
 use unwedge_base::entity::Entity;
 use unwedge_isa::amdgcn::model::{Class, Encoding, Form, Format, Gfx, Mod, OperandSlot, Trait, Type};
 use unwedge_isa::amdgcn::{self, Gpu, Mods, Opcode, Reg, RegHalf, codec};
@@ -61,7 +61,7 @@ pub fn from_program(program: &Program, variants: &Variants) -> Result<MachinePro
         let mut insts = Vec::with_capacity(data.insts.len());
         for &inst in &data.insts {
             let made = machine_inst(program, variants, inst)?;
-            let made = accumulate::shortened(&made, variants).unwrap_or(made);
+            let made = sums::shortened(&made, variants).unwrap_or(made);
             insts.push(MachineInst { inst: made, from: Some(inst), paired: None });
         }
         let numbers = |list: &[crate::ir::Block]| list.iter().map(|block| block.index()).collect();
@@ -100,7 +100,17 @@ fn machine_inst(program: &Program, variants: &Variants, inst: Inst) -> Result<am
     let own = [program[inst].form];
     let forms: &[Form] = if own[0] == Form::Native { &SHORTEST } else { &own };
     let mut failed = FinishError::NoForm { inst, name: opcode.name() };
-    let mut numbers = forms.iter().filter_map(|form| variants.number(opcode, *form)).peekable();
+    // Upper halves have names from gfx11 on, in the short encodings, too.
+    let named: [Option<Form>; 2] = match own[0] {
+        _ if !program[inst].mods.has(Mod::OpSel) => [None; 2],
+        Form::Native | Form::E64 => [Some(Form::E32), Some(Form::E64)],
+        Form::E64Dpp => [Some(Form::Dpp), Some(Form::E64Dpp)],
+        Form::E64Dpp8 => [Some(Form::Dpp8), Some(Form::E64Dpp8)],
+        _ => [None; 2],
+    };
+    let [short, long] = named.map(|form| form.and_then(|form| variants.halves(opcode, form)));
+    let plain = forms.iter().filter_map(|form| variants.number(opcode, *form));
+    let mut numbers = short.into_iter().chain(plain).chain(long).peekable();
     while let Some(number) = numbers.next() {
         let Some(made) = with_variant(program, inst, number) else { continue };
         // The assembler says whether the last one can be encoded. Labels are numbers of blocks, which may not fit the field of an offset.
@@ -120,6 +130,12 @@ fn with_variant(program: &Program, inst: Inst, number: u16) -> Option<amdgcn::In
     let mut made = amdgcn::Inst::new(number)?;
     let variant = made.variant();
     made.mods = program[inst].mods;
+    // What the short encodings have no modifier for, their operands say.
+    let mut upper = 0;
+    if !variant.has_mod(Mod::OpSel) && variant.slots.iter().any(|slot| slot.class.encodes_half()) {
+        upper = made.mods.get(Mod::OpSel);
+        made.mods.set(Mod::OpSel, 0);
+    }
     let unknown =
         made.mods != Mods::default() && Mod::ALL.iter().any(|id| made.mods.has(*id) && !variant.has_mod(*id));
     let smem = made.row().format == Format::Smem;
@@ -170,7 +186,23 @@ fn with_variant(program: &Program, inst: Inst, number: u16) -> Option<amdgcn::In
     if made.mods.has(Mod::Compr) {
         write_halves(&mut made);
     }
-    Some(made)
+    (!program[inst].mods.has(Mod::OpSel) || name_halves(&mut made, upper)).then_some(made)
+}
+
+/// Names the halves of operands: the upper ones of those that have a bit here, which are read or written as `op_sel` says elsewhere. Whether that is
+/// possible for all bits.
+fn name_halves(inst: &mut amdgcn::Inst, mut upper: i32) -> bool {
+    let variant = inst.variant();
+    for (slot, operand) in variant.slots.iter().take(variant.written.into()).zip(&mut inst.operands) {
+        let amdgcn::Operand::Reg { reg, half, .. } = operand else { continue };
+        let named = matches!(slot.class, Class::VgprNamed | Class::VgprNamedSrc | Class::SrcNamed);
+        if reg.is_vgpr() && (named || slot.class.encodes_half()) {
+            let bit = 1 << codec::half_bit(slot);
+            *half = if upper & bit != 0 { RegHalf::High } else { RegHalf::Low };
+            upper &= !bit;
+        }
+    }
+    upper == 0
 }
 
 /// An export of halves is written with each register twice, where its halves are enabled.
@@ -193,14 +225,11 @@ fn name_half(inst: &mut amdgcn::Inst, at: usize, reg: Option<PhysReg>, class: Re
         _ => return None,
     };
     match (slot.class, &mut inst.operands[at]) {
-        (Class::VgprHalf | Class::VgprHalfSrc | Class::SrcHalf, amdgcn::Operand::Reg { reg, half, .. })
-            if reg.is_vgpr() =>
-        {
+        (class, amdgcn::Operand::Reg { reg, half, .. }) if class.encodes_half() && reg.is_vgpr() => {
             *half = if high { RegHalf::High } else { RegHalf::Low };
         }
         _ if high && variant.has_mod(Mod::OpSel) => {
-            let bit = if slot.source < 3 { slot.source } else { 3 };
-            inst.mods.set(Mod::OpSel, inst.mods.get(Mod::OpSel) | 1 << bit);
+            inst.mods.set(Mod::OpSel, inst.mods.get(Mod::OpSel) | 1 << codec::half_bit(slot));
         }
         _ if high => return None,
         _ => {}

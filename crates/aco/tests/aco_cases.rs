@@ -3,17 +3,17 @@
 mod rig;
 
 use rig::cases::{Case, CaseLine, cases, machine, text_line};
-use rig::translate::{
-    CaseArgument, LANE_BYTES, PART_BYTES, PartResult, Ssa, Temps, append, computing, sections, ssa, whole,
-};
+use rig::rounding::roundings;
+use rig::straight::{Words, allowed, part_words, stored};
+use rig::translate::{Ssa, Temps, append, computing, sections, ssa, whole};
 use std::ops::Range;
 use unwedge_aco::assemble::assemble;
 use unwedge_aco::hardware;
 use unwedge_aco::ir::shape::Variants;
 use unwedge_aco::ir::{Definition, Inst, NewInst, Op, Operand, Payload, Program, Progress, Pseudo, Source};
 use unwedge_aco::machine::{MachineProgram, from_program};
-use unwedge_aco::{BackPhase, Limits, Passes, finish, finish_watched, forward, hazards, optimize, valid};
-use unwedge_isa::amdgcn::model::{Role, Type};
+use unwedge_aco::{BackPhase, Limits, Passes, finish_watched, forward, hazards, optimize, valid};
+use unwedge_isa::amdgcn::model::Role;
 use unwedge_isa::amdgcn::{Gpu, Opcode, Reg, text};
 use unwedge_sim::amdgcn::{Control, Dispatch, Program as Code, SimMemory, Watch, watch};
 
@@ -32,18 +32,6 @@ struct State {
     /// By register and lane.
     vectors: Vec<[u32; LANES]>,
     exec: u64,
-}
-
-/// A generator of words: splitmix64.
-struct Words(u64);
-
-impl Words {
-    fn next(&mut self) -> u32 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ mixed >> 31) as u32
-    }
 }
 
 impl State {
@@ -240,64 +228,6 @@ fn copies_are_right_and_not_longer_than_in_the_cases() {
     assert!(longer * 50 < all, "{longer} of {all} are longer");
 }
 
-/// Runs a program in SSA form: what lanes store.
-fn stored(program: &Program, mode: u8, arguments: &[CaseArgument], seed: u64) -> Result<Vec<u8>, String> {
-    let gpu = program.gpu;
-    let code = finish(&mut program.clone(), &Limits::of(&gpu)).map_err(|error| error.to_string())?;
-    let lanes = if gpu.wave64() { 64 } else { 32 };
-    let bytes = lanes * LANE_BYTES as usize;
-    let mut memory = SimMemory::default();
-    memory.map(rig::OUTPUT, vec![0; bytes]).expect("free");
-    let mut words = Words(seed);
-    let mut dispatch = Dispatch {
-        size: [lanes as u32, 1, 1],
-        scalars: (0..).zip(rig::descriptor(rig::OUTPUT, bytes, gpu.generation())).collect(),
-        threads_hold: vec![(0, (0..lanes as u32).map(|lane| lane * LANE_BYTES).collect())],
-        mode: 0x100 | u32::from(mode),
-        ..Dispatch::default()
-    };
-    for CaseArgument { reg, dwords, most, .. } in arguments {
-        for number in 0..u16::from(*dwords) {
-            let reg = Reg(reg.reg().0 + number);
-            if reg.is_vgpr() {
-                dispatch
-                    .threads_hold
-                    .push((reg.index() as u8, (0..lanes).map(|_| value(&mut words) & most).collect()));
-            } else {
-                dispatch.scalars.push((reg.0, value(&mut words) & most));
-            }
-        }
-    }
-    rig::execute(&code, gpu, &mut memory, &dispatch)?;
-    Ok(memory.get(rig::OUTPUT, bytes).expect("mapped").to_vec())
-}
-
-/// A number as arguments have it: floats of 32 and 16 bits, small integers, signed zeros, infinities, NaNs, denormals.
-fn value(words: &mut Words) -> u32 {
-    const SPECIAL: [u32; 12] = [
-        0,
-        0x8000_0000,
-        0x7f80_0000,
-        0xff80_0000,
-        0x7fc0_0001,
-        0x0000_0001,
-        0x807f_ffff,
-        0x3f80_0000,
-        0x7c00_8000,
-        0xfc00_0001,
-        0x7e00_3c00,
-        0x3f00_0000,
-    ];
-    let word = words.next();
-    match words.next() % 8 {
-        0 => SPECIAL[word as usize % SPECIAL.len()],
-        1 => word % 64,
-        2 | 3 => ((word as i32 % 4096) as f32 / 256.0).to_bits(),
-        4 => 0x3c00_3c00 ^ word & 0x8fff_8fff,
-        _ => word,
-    }
-}
-
 /// The float mode of a case, which is not recorded: results of 16 bits have output modifiers only where their denormals are flushed.
 fn float_mode(case: &Case) -> u8 {
     let multiplies = |line: &CaseLine| match line {
@@ -308,20 +238,6 @@ fn float_mode(case: &Case) -> u8 {
     };
     let flushes = case.output.iter().flat_map(|block| &block.code).any(multiplies);
     if flushes { FLUSHES } else { KEEPS_HALVES }
-}
-
-/// Whether a result may be what it is, where another one is expected.
-fn allowed(part: &PartResult, got: u32, wanted: u32) -> bool {
-    let (got, wanted, sign, infinity) = match part.ty {
-        Type::F32 => (got, wanted, 1 << 31, 0x7f80_0000),
-        Type::F16 => (got & 0xffff, wanted & 0xffff, 1 << 15, 0x7c00),
-        _ => return got == wanted,
-    };
-    let is_nan = |bits: u32| bits & !sign > infinity;
-    let is_zero = |bits: u32| bits & !sign == 0;
-    got == wanted
-        || part.freedom.nans && is_nan(got) && is_nan(wanted)
-        || part.freedom.zeros && is_zero(got) && is_zero(wanted)
 }
 
 /// Optimizes the program of a case: how many instructions it and the case's have.
@@ -336,6 +252,8 @@ fn optimized(case: &Case) -> Result<[usize; 2], String> {
     let mode = float_mode(case);
     let variants = Variants::of(&case.gpu);
     let mut optimized = program.clone();
+    // ACO contracts what is not exact.
+    optimized.contract = true;
     // Parts are apart in ACO's phase, so what they have in common is not computed once.
     optimize(&mut optimized, mode, Passes { numbering: false, ..Passes::default() });
     for program in [&program, &optimized] {
@@ -343,18 +261,22 @@ fn optimized(case: &Case) -> Result<[usize; 2], String> {
             return Err(format!("{}: {}", violations[0].describe(program), shown(program)));
         }
     }
+    let roundings = roundings(&program);
     for seed in 0..4 {
-        let wanted = stored(&program, mode, &arguments, seed)?;
+        let wanted: Vec<Vec<u8>> = roundings
+            .iter()
+            .map(|program| stored(program, mode, &arguments, seed))
+            .collect::<Result<_, _>>()?;
         let got = stored(&optimized, mode, &arguments, seed)
             .map_err(|error| format!("{error}\n{}", shown(&optimized)))?;
-        let words = |bytes: &[u8]| -> Vec<u32> {
-            bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
-        };
-        for (at, (got, wanted)) in words(&got).into_iter().zip(words(&wanted)).enumerate() {
-            let number = at % (LANE_BYTES / 4) as usize / (PART_BYTES / 4) as usize;
-            let right = parts.get(number).map_or(got == wanted, |part| allowed(part, got, wanted));
-            if !right {
-                return Err(format!("part {number}: {got:x}, not {wanted:x}\n{}", shown(&optimized)));
+        for (number, part) in parts.iter().enumerate() {
+            let got = part_words(&got, number);
+            let wanted: Vec<Vec<u32>> = wanted.iter().map(|bytes| part_words(bytes, number)).collect();
+            // All lanes round in the same way.
+            let right =
+                |wanted: &Vec<u32>| got.iter().zip(wanted).all(|(got, wanted)| allowed(part, *got, *wanted));
+            if !wanted.iter().any(right) {
+                return Err(format!("part {number}: {got:x?}, not {wanted:x?}\n{}", shown(&optimized)));
             }
         }
     }
@@ -375,7 +297,7 @@ fn shown(program: &Program) -> String {
 }
 
 #[test]
-fn optimized_programs_do_the_same_and_are_not_longer_than_in_many_cases() {
+fn optimized_programs_do_the_same_and_are_not_longer_than_in_most_cases() {
     let cases = cases("optimize");
     if cases.is_empty() {
         eprintln!("no cases");
@@ -394,7 +316,7 @@ fn optimized_programs_do_the_same_and_are_not_longer_than_in_many_cases() {
     }
     println!("optimize: {good} good, {longer} longer, {wrong} wrong");
     assert_eq!(wrong, 0);
-    assert!(good > 0 && good * 5 >= (good + longer) * 4, "{good} of {}", good + longer);
+    assert!(good > 0 && good * 100 >= (good + longer) * 94, "{good} of {}", good + longer);
 }
 
 /// A part of a case as machine code. A branch on `scc` at its end goes around a block that changes a register, so that it is seen.

@@ -271,6 +271,21 @@ fn high_halves_are_named_in_any_mode() {
     assert_eq!(disassemble(&[0x7e02_1700], &gpu).as_deref(), Some("v_cvt_f32_f16_e32 v1, v0"));
 }
 
+/// Literals of mixed precision have 32 bits: a float, or two halves of which `op_sel` chooses.
+#[test]
+fn literals_of_mixed_precision_are_whole() {
+    for (name, line) in [
+        ("gfx1010", "v_fma_mix_f32 v0, v1, 0x40400000, v2"),
+        ("gfx1030", "v_fma_mix_f32 v0, v1, 0x42003e00, 0x42003e00 op_sel:[0,0,1] op_sel_hi:[0,1,1]"),
+        ("gfx1100", "v_fma_mixlo_f16 v0, v1, 0x3f800000, v2"),
+    ] {
+        let gpu = gpu(name, "");
+        let words = assemble(line, &gpu).expect("is read");
+        assert_eq!(words.len(), 3, "{line}");
+        assert_eq!(disassemble(&words, &gpu).as_deref(), Some(line));
+    }
+}
+
 /// Spellings of older assemblers, and of hand-written code.
 #[test]
 fn other_spellings_are_read() {

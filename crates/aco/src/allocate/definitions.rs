@@ -3,9 +3,9 @@
 use super::Allocator;
 use super::file::{RegSpan, VECTOR, alignment};
 use super::instruction::Work;
-use crate::accumulate::{SUMMAND, may_accumulate};
 use crate::error::FinishError;
 use crate::ir::{Op, PhysReg, Pseudo, RegClass, Temp};
+use crate::sums::{SUMMAND, may_accumulate};
 use unwedge_base::entity::Entity;
 use unwedge_base::inline::InlineList;
 use unwedge_isa::amdgcn::model::Format;

@@ -1,8 +1,8 @@
 //! Preferred registers of temporaries: those of what they are copied to and from.
 
-use crate::accumulate::{SUMMAND, may_accumulate};
 use crate::ir::shape::{self, Variants};
 use crate::ir::{Bound, Definition, Inst, Op, Operand, PhysReg, Program, Pseudo, Temp};
+use crate::sums::{SUMMAND, may_accumulate};
 use unwedge_base::entity::Entity;
 use unwedge_isa::amdgcn::Reg;
 use unwedge_isa::amdgcn::model::{Form, OperandSlot, Type};

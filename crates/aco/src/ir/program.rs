@@ -215,7 +215,8 @@ pub struct Program {
     pub lds_bytes: u32,
     /// Numbers that arguments in registers do not exceed.
     pub argument_bounds: Vec<(Temp, u32)>,
-    /// A product that is added to something may be rounded with the sum, where no instruction of the two is exact.
+    /// A product that is added to something may be rounded with the sum, where no instruction of the two is exact. The product of an inexact fused
+    /// operation may be rounded before the sum.
     pub contract: bool,
     /// All lanes of a wave are active where a block is [`BlockData::top_level`].
     pub whole_waves: bool,

@@ -3,7 +3,7 @@
 //! Never: which of several forms is best; the assembler decides that.
 
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
-use unwedge_isa::amdgcn::model::{Form, OperandSlot};
+use unwedge_isa::amdgcn::model::{Form, Mod, OperandSlot};
 use unwedge_isa::amdgcn::tables::{self, Variant};
 use unwedge_isa::amdgcn::{Gpu, Opcode};
 
@@ -19,6 +19,7 @@ type FormNumbers = [u16; FORMS];
 pub struct Variants {
     gpu: Gpu,
     numbers: Arc<[FormNumbers]>,
+    halves: Arc<[FormNumbers]>,
 }
 
 /// The variants of the GPUs that were asked for.
@@ -48,8 +49,8 @@ pub fn variants_of(opcode: Opcode) -> impl Iterator<Item = (u16, &'static Varian
     range.zip(own.unwrap_or_default())
 }
 
-/// By opcode and form: the first variant that a GPU has.
-fn form_numbers(gpu: &Gpu) -> Arc<[FormNumbers]> {
+/// By opcode and form: the first variant that a GPU has, or has with names of halves.
+fn form_numbers(gpu: &Gpu, has: fn(&Variant, &Gpu) -> bool) -> Arc<[FormNumbers]> {
     let mut numbers = vec![[NONE; FORMS]; tables::rows().len()];
     for (number, variant) in (0..).zip(tables::variants()) {
         let own =
@@ -57,7 +58,7 @@ fn form_numbers(gpu: &Gpu) -> Arc<[FormNumbers]> {
         if let Some(place) = own
             && *place == NONE
             && variant.second.is_none()
-            && tables::has(variant, gpu)
+            && has(variant, gpu)
         {
             *place = number;
         }
@@ -72,7 +73,11 @@ impl Variants {
         if let Some(own) = known.iter().find(|variants| variants.gpu == *gpu) {
             return own.clone();
         }
-        let own = Variants { gpu: *gpu, numbers: form_numbers(gpu) };
+        let own = Variants {
+            gpu: *gpu,
+            numbers: form_numbers(gpu, tables::has),
+            halves: form_numbers(gpu, tables::has_halves),
+        };
         known.push(own.clone());
         own
     }
@@ -86,6 +91,23 @@ impl Variants {
     pub fn number(&self, opcode: Opcode, form: Form) -> Option<u16> {
         let number = *self.numbers.get(opcode as usize)?.get(form as usize)?;
         (number != NONE).then_some(number)
+    }
+
+    /// The number of the variant of an opcode in a form that names halves of registers. From gfx11 on, instructions of 16 bits have one beside that of
+    /// [`Variants::number`].
+    pub fn halves(&self, opcode: Opcode, form: Form) -> Option<u16> {
+        let number = *self.halves.get(opcode as usize)?.get(form as usize)?;
+        (number != NONE).then_some(number)
+    }
+
+    /// Whether an opcode can read the upper half of a source in a form.
+    pub fn reads_upper(&self, opcode: Opcode, form: Form, source: u8) -> bool {
+        let numbers = [self.number(opcode, form), self.halves(opcode, form)];
+        let variants =
+            numbers.into_iter().flatten().filter_map(|number| tables::variants().get(usize::from(number)));
+        variants
+            .flat_map(|variant| variant.mods.iter())
+            .any(|slot| slot.id == Mod::OpSel && slot.mask >> source & 1 != 0)
     }
 
     /// The variant of an opcode in a form.

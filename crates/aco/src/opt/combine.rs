@@ -103,6 +103,7 @@ impl Combiner<'_> {
                 || self.mix_sum(inst)
                 || self.mix_inputs(inst)
                 || self.mix_output(inst)
+                || self.pack_literals(inst)
                 || self.modify_output(inst)
                 || self.fold_offset(inst)
                 || self.read_halves(inst)
@@ -285,6 +286,11 @@ impl Combiner<'_> {
         let source = *self.program.operands(inst).get(at)?;
         let same = source.class == operand.class || source.as_const().is_some() || source.class.is_sgpr();
         (source.source != Source::Fixed && same).then_some(source)
+    }
+
+    /// The constant that an operand is, or is a copy of.
+    pub(super) fn constant_of(&self, operand: Operand) -> Option<u64> {
+        operand.as_const().or_else(|| self.copied(operand)?.as_const())
     }
 
     /// Reads the source of copies where the instruction can.
@@ -510,7 +516,8 @@ impl Combiner<'_> {
             if words { (O::v_mul_f32, O::v_fma_f32) } else { (O::v_mul_f16, O::v_fma_f16) };
         let twice = words && self.flushes && self.variants.has(O::v_mad_f32);
         let once = self.program.contract && !self.program[inst].exact && self.variants.has(fused);
-        let both = if twice { O::v_mad_f32 } else { fused };
+        // Where both have short encodings, the fused one is as fast, and there is more that it can become.
+        let fuses = once && (!twice || self.variants.has(O::v_fmaak_f32));
         let mods = self.program[inst].mods;
         let mut rest = mods;
         rest.set(Mod::Neg, 0);
@@ -527,9 +534,11 @@ impl Combiner<'_> {
         products.sort_unstable_by_key(|(inner, _)| std::cmp::Reverse(*inner));
         for (inner, at) in products {
             let Some(inner) = inner else { continue };
-            if !twice && self.program[inner].exact {
+            let fuses = fuses && !self.program[inner].exact;
+            if !fuses && !twice {
                 continue;
             }
+            let both = if fuses { fused } else { O::v_mad_f32 };
             let inner_mods = self.program[inner].mods;
             let mut own = inner_mods;
             own.set(Mod::Neg, 0);

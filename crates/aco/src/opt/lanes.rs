@@ -2,7 +2,7 @@
 
 use super::combine::Combiner;
 use super::rules::swapped;
-use super::signs::{only_signs, swap_signs};
+use super::signs::{only_halves_and_signs, swap_signs};
 use crate::ir::shape;
 use crate::ir::{Inst, Op, Operand};
 use unwedge_isa::amdgcn::model::{Form, Format, Mod, Role};
@@ -47,7 +47,8 @@ impl Combiner<'_> {
             Role::Float | Role::Minmax | Role::Integer | Role::Convert | Role::Transcendental
         );
         let short = matches!(row.format, Format::Vop1 | Format::Vop2) && opcode != Opcode::v_mov_b32;
-        if !computes || !short || !matches!(data.form, Form::Native | Form::E64) || !only_signs(&data.mods) {
+        let long = matches!(data.form, Form::Native | Form::E64);
+        if !computes || !short || !long || !only_halves_and_signs(&data.mods) {
             return false;
         }
         let (mods, operands) = (data.mods, self.program.operands(inst).to_vec());
@@ -62,19 +63,28 @@ impl Combiner<'_> {
                 swap_signs(&mut made);
             }
             LANE_MODS.iter().for_each(|id| made.set(*id, lanes.mods.get(*id)));
-            let Some(variant) = self.variants.variant(opcode, lanes.form) else { continue };
+            // Only the long encoding says which halves are read.
+            let form = match lanes.form {
+                Form::Dpp if made.has(Mod::OpSel) => Form::E64Dpp,
+                Form::Dpp8 if made.has(Mod::OpSel) => Form::E64Dpp8,
+                form => form,
+            };
+            let Some(variant) = self.variants.variant(opcode, form) else { continue };
             let vector = |operand: &Operand| operand.as_temp().is_some() && operand.class.is_vgpr();
             let fits = shape::operands(variant).count() == new.len()
-                && shape::operands(variant).all(|slot| slot.ty.bits() == 32 && slot.source < 2)
+                && shape::operands(variant).all(|slot| matches!(slot.ty.bits(), 16 | 32) && slot.source < 2)
                 && shape::definitions(variant).count() == self.program.definitions(inst).len()
                 && new.iter().all(vector)
-                && Mod::ALL.iter().all(|id| !made.has(*id) || variant.has_mod(*id));
+                && Mod::ALL.iter().all(|id| !made.has(*id) || variant.has_mod(*id) || *id == Mod::OpSel)
+                && (0..2).all(|source| {
+                    made.get(Mod::OpSel) >> source & 1 == 0 || self.variants.reads_upper(opcode, form, source)
+                });
             if !fits {
                 continue;
             }
             self.set_operands(inst, &new);
             let data = &mut self.program[inst];
-            (data.op, data.form, data.mods) = (Op::Hw(opcode), lanes.form, made);
+            (data.op, data.form, data.mods) = (Op::Hw(opcode), form, made);
             return true;
         }
         false

@@ -1,7 +1,7 @@
 //! Mixed precision: products and sums of 32 bits that read or make floats of 16 bits, which `v_fma_mix_f32` and its like convert themselves.
 //!
-//! Bits stay the same: on GPUs that round a product before they add (`v_mad_mix_f32`), no fused operation becomes one, and the other way round. The
-//! product alone adds a negative zero, which changes nothing when rounding to nearest.
+//! Bits stay the same, unless products and sums may be contracted: on GPUs that round a product before they add (`v_mad_mix_f32`), no fused operation
+//! becomes one, and the other way round. The product alone adds a negative zero, which changes nothing when rounding to nearest.
 
 use super::combine::Combiner;
 use super::parts::{HALVES, WORD};
@@ -9,6 +9,7 @@ use super::signs::{SignedValue, apply, only_signs};
 use crate::ir::{Inst, Op, Operand};
 use crate::machine;
 use unwedge_isa::amdgcn::model::{Form, Gfx, Mod, Type};
+use unwedge_isa::amdgcn::semantics::soft;
 use unwedge_isa::amdgcn::{Mods, Opcode};
 
 /// 1.0.
@@ -29,6 +30,14 @@ struct MixOpcodes {
 struct Mixed {
     operands: [Operand; 3],
     mods: Mods,
+}
+
+/// The bits of the float of 16 bits that has the same value as one of 32 bits.
+fn exact_half(bits: u32) -> Option<u32> {
+    use soft::{Env, F16, F32, convert};
+    let half = convert(F32, F16, bits.into(), Env::IEEE);
+    (!f32::from_bits(bits).is_nan() && convert(F16, F32, half, Env::IEEE) == bits.into())
+        .then_some(half as u32)
 }
 
 impl Combiner<'_> {
@@ -78,7 +87,7 @@ impl Combiner<'_> {
                 mods.set(Mod::Abs, abs << 1);
                 [Operand::c32(ONE), a, b]
             }
-            (O::v_fma_f32, &[a, b, c]) if mix.fused => [a, b, c],
+            (O::v_fma_f32, &[a, b, c]) if mix.fused || self.rounds_freely(inst) => [a, b, c],
             (O::v_mad_f32, &[a, b, c]) if !mix.fused => [a, b, c],
             _ => return None,
         };
@@ -109,6 +118,51 @@ impl Combiner<'_> {
         literals.len() <= usize::from(gfx10) && scalars.len() + literals.len() <= limit
     }
 
+    /// Two literals that floats of 16 bits have exactly become the halves of one literal, so neither needs a register.
+    pub(super) fn pack_literals(&mut self, inst: Inst) -> bool {
+        if self.variants.gpu().generation() < Gfx::Gfx10 {
+            return false;
+        }
+        let Some(mix) = self.mix_opcodes().filter(|mix| mix.fused) else { return false };
+        let Some(mut mixed) = self.mixed(inst, mix).filter(|_| !self.is_sign_change(inst)) else {
+            return false;
+        };
+        let literals: [Option<u64>; 3] = std::array::from_fn(|at| {
+            let wide = mixed.mods.get(Mod::OpSelHi) >> at & 1 == 0;
+            let bits = self.constant_of(mixed.operands[at]).filter(|_| wide)?;
+            machine::inline(self.variants.gpu(), Type::F32, bits).is_none().then_some(bits)
+        });
+        let mut halves: Vec<(u64, u32)> = Vec::new();
+        for bits in literals.into_iter().flatten() {
+            if let Some(half) = exact_half(bits as u32)
+                && halves.iter().all(|(other, _)| *other != bits)
+            {
+                halves.push((bits, half));
+            }
+        }
+        let &[low, high, ..] = &halves[..] else { return false };
+        let packed = low.1 | high.1 << 16;
+        if machine::inline(self.variants.gpu(), Type::F32, packed.into()).is_some() {
+            return false;
+        }
+        for (at, bits) in literals.into_iter().enumerate() {
+            let Some((upper, _)) = (0..).zip([low.0, high.0]).find(|(_, own)| bits == Some(*own)) else {
+                continue;
+            };
+            mixed.operands[at] = Operand::c32(packed);
+            mixed.mods.set(Mod::OpSelHi, mixed.mods.get(Mod::OpSelHi) | 1 << at);
+            mixed.mods.set(Mod::OpSel, mixed.mods.get(Mod::OpSel) | upper << at);
+        }
+        if !self.mix_fits(&mixed) {
+            return false;
+        }
+        let (freedom, exact) = (self.program[inst].freedom, self.program[inst].exact);
+        self.become_op(inst, mix.wide, &mixed.operands);
+        let data = &mut self.program[inst];
+        (data.mods, data.freedom, data.exact) = (mixed.mods, freedom, exact);
+        true
+    }
+
     /// Reads floats of 16 bits without a conversion before.
     pub(super) fn mix_inputs(&mut self, inst: Inst) -> bool {
         let Some(mix) = self.mix_opcodes() else { return false };
@@ -131,11 +185,15 @@ impl Combiner<'_> {
                 signs.set(Mod::Src0Sel, 0);
                 signs.set(Mod::DstSel, 0);
             }
+            let named = signs.get(Mod::OpSel) == 1;
+            if named {
+                signs.set(Mod::OpSel, 0);
+            }
             let long = matches!(data.form, Form::Native | Form::E64) || sdwa;
             if data.op != Op::Hw(Opcode::v_cvt_f32_f16) || !long || !only_signs(&signs) {
                 continue;
             }
-            let upper = sdwa && chosen == 1;
+            let upper = named || sdwa && chosen == 1;
             let signed = SignedValue {
                 value: self.program.operands(inner)[0],
                 negated: data.mods.has(Mod::Neg),
@@ -148,7 +206,7 @@ impl Combiner<'_> {
             apply(&mut mixed.mods, bit, signed);
             mixed.mods.set(Mod::OpSelHi, mixed.mods.get(Mod::OpSelHi) | bit);
             mixed.operands[at] = signed.value;
-            let half = self.half_of_word(signed.value).filter(|_| !sdwa);
+            let half = self.half_of_word(signed.value).filter(|_| !sdwa && !named);
             if let Some((word, _)) = half {
                 mixed.operands[at] = word;
             }
@@ -186,9 +244,16 @@ impl Combiner<'_> {
         true
     }
 
-    /// A product of mixed precision that is added, where both are rounded.
+    /// Whether an instruction may round a product before it is added, or not.
+    fn rounds_freely(&self, inst: Inst) -> bool {
+        self.program.contract && !self.program[inst].exact
+    }
+
+    /// A product of mixed precision that is added, where the product is rounded either way, or need not be.
     pub(super) fn mix_sum(&mut self, inst: Inst) -> bool {
-        let Some(mix) = self.mix_opcodes().filter(|mix| !mix.fused) else { return false };
+        let Some(mix) = self.mix_opcodes().filter(|mix| !mix.fused || self.rounds_freely(inst)) else {
+            return false;
+        };
         let data = &self.program[inst];
         let signs = match data.op {
             Op::Hw(Opcode::v_add_f32) => [0, 0],
@@ -207,6 +272,7 @@ impl Combiner<'_> {
             let own = self.program.operands(inner);
             let alone = data.op == Op::Hw(mix.wide)
                 && !data.mods.has(Mod::Clamp)
+                && (!mix.fused || self.rounds_freely(inner))
                 && own[2].is_const(0)
                 && data.mods.get(Mod::Neg) & 4 != 0
                 && mods.get(Mod::Abs) >> at & 1 == 0;

@@ -12,6 +12,7 @@ mod dead;
 mod fields;
 mod fits;
 mod lanes;
+mod literals;
 mod loops;
 mod masks;
 mod mix;
@@ -45,6 +46,7 @@ pub fn optimize(program: &mut Program, float_mode: u8, passes: Passes) {
         if passes.numbering {
             numbering::number(program);
         }
+        literals::fold(program, &variants);
     }
     dead::remove(program);
 }

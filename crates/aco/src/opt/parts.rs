@@ -156,9 +156,8 @@ impl Combiner<'_> {
         {
             return false;
         }
-        let long = self.variants.variant(opcode, Form::E64).or(self.variants.variant(opcode, Form::Native));
-        let Some(variant) = long else { return false };
-        let selects = variant.has_mod(Mod::OpSel);
+        let form = if self.variants.number(opcode, Form::E64).is_some() { Form::E64 } else { Form::Native };
+        let Some(variant) = self.variants.variant(opcode, form) else { return false };
         for (at, slot) in shape::operands(variant).enumerate() {
             let Some(&operand) = self.program.operands(inst).get(at) else { break };
             let mut mods = self.program[inst].mods;
@@ -170,13 +169,12 @@ impl Combiner<'_> {
             let mut operands = self.program.operands(inst).to_vec();
             operands[at] = word;
             if upper {
+                let selects = self.variants.reads_upper(opcode, form, slot.source);
                 if !selects || !self.fits(opcode, &operands, true) {
                     continue;
                 }
                 mods.set(Mod::OpSel, mods.get(Mod::OpSel) | 1 << slot.source);
-                if self.variants.variant(opcode, Form::E64).is_some() {
-                    self.program[inst].form = Form::E64;
-                }
+                self.program[inst].form = form;
             }
             self.set_operands(inst, &operands);
             self.program[inst].mods = mods;

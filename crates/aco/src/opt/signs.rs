@@ -31,9 +31,9 @@ pub(crate) fn only_signs(mods: &Mods) -> bool {
     rest == Mods::default()
 }
 
-/// Exchanges the modifiers of signs of the first two operands.
+/// Exchanges the modifiers of signs and halves of the first two operands.
 pub(crate) fn swap_signs(mods: &mut Mods) {
-    for id in [Mod::Neg, Mod::Abs] {
+    for id in [Mod::Neg, Mod::Abs, Mod::OpSel] {
         let bits = mods.get(id);
         mods.set(id, bits & !3 | (bits & 1) << 1 | bits >> 1 & 1);
     }
@@ -270,7 +270,7 @@ fn three_of(outer: Opcode, inner: Opcode, negated: bool) -> Option<Opcode> {
 }
 
 /// Modifiers that change signs of operands or choose halves of them.
-fn only_halves_and_signs(mods: &Mods) -> bool {
+pub(super) fn only_halves_and_signs(mods: &Mods) -> bool {
     let mut rest = *mods;
     rest.set(Mod::OpSel, 0);
     only_signs(&rest) && mods.get(Mod::OpSel) < 4

@@ -3,7 +3,7 @@
 use super::Violations;
 use crate::ir::shape::{self, Variants};
 use crate::ir::{Inst, Op, Operand, PhysReg, Program, Pseudo, RegClass, Source};
-use unwedge_isa::amdgcn::model::{Class, Form, Format, Gfx, OperandSlot, Type};
+use unwedge_isa::amdgcn::model::{Class, Form, Format, Gfx, OperandSlot, Trait, Type};
 use unwedge_isa::amdgcn::tables::Variant;
 use unwedge_isa::amdgcn::{self, Opcode, Reg};
 
@@ -285,12 +285,14 @@ fn constant_bus(
     let limit = if generation >= Gfx::Gfx10 && !is_slow_shift(opcode) { 2 } else { 1 };
     let form = program[inst].form;
     let row = opcode.row();
+    // Constants of mixed precision have 32 bits.
+    let ty = |slot: &OperandSlot| if row.traits.has(Trait::Mix) { Type::F32 } else { slot.ty };
     // Until it is allocated a temporary has no register that could be the same.
     let mut scalars: Vec<(Source, Option<PhysReg>)> = Vec::new();
     let mut literals: Vec<u64> = Vec::new();
     for (operand, slot) in program.operands(inst).iter().zip(shape::operands(variant)) {
         match operand.source {
-            Source::Const(bits) if !is_inline(program, bits, slot.ty) && !literals.contains(&bits) => {
+            Source::Const(bits) if !is_inline(program, bits, ty(slot)) && !literals.contains(&bits) => {
                 literals.push(bits);
             }
             Source::Const(_) | Source::Undef => {}

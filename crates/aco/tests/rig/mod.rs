@@ -8,6 +8,8 @@ pub mod culling;
 pub mod group;
 pub mod pipeline;
 pub mod recorded;
+pub mod rounding;
+pub mod straight;
 pub mod translate;
 
 use unwedge_aco::abi::Argument;

@@ -136,7 +136,8 @@ pub struct CaseArgument {
     pub dwords: u8,
     /// The bits that it may have.
     pub most: u32,
-    temp: Option<Temp>,
+    /// What the program calls it.
+    pub temp: Option<Temp>,
 }
 
 /// The result of a part.
@@ -539,7 +540,7 @@ fn start(
 }
 
 /// Stores a value; how many instructions that takes.
-fn store(
+pub fn store(
     program: &mut Program,
     block: Block,
     (value, ty): (Operand, Type),

@@ -384,6 +384,11 @@ vocabulary! {
 }
 
 impl Class {
+    /// Whether the field of a vector register also says which half of it.
+    pub const fn encodes_half(self) -> bool {
+        matches!(self, Class::VgprHalf | Class::VgprHalfSrc | Class::SrcHalf)
+    }
+
     /// Whether operands may be scalar registers or constants: literals, too, unless the class says otherwise.
     pub const fn takes_constants(self) -> bool {
         matches!(

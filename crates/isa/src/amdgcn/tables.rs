@@ -132,6 +132,11 @@ pub fn has(variant: &Variant, gpu: &Gpu) -> bool {
     variant.columns & gpu.columns() != 0 && gpu.meets(variant.need)
 }
 
+/// Whether a GPU that does not name halves of registers executes a variant that does.
+pub fn has_halves(variant: &Variant, gpu: &Gpu) -> bool {
+    gpu.halves_column().is_some_and(|column| variant.columns >> column & 1 != 0) && gpu.meets(variant.need)
+}
+
 /// Every mnemonic, in the order of the alphabet.
 pub fn names() -> &'static [Mnemonic] {
     compiled::NAMES

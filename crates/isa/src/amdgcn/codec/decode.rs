@@ -307,11 +307,16 @@ pub fn decode_executed_into(words: &[u32], gpu: &Gpu, inst: &mut Inst) -> Option
     Some(dwords)
 }
 
+/// Whether a literal in a slot has 16 bits. Those of mixed precision have 32: a float, or two of which `op_sel` chooses one.
+pub(in crate::amdgcn) fn has_short_literal(opcode: Opcode, slot: &OperandSlot) -> bool {
+    slot.ty.bits() == 16 && slot.class != Class::Ssrc32 && !opcode.row().traits.has(Trait::Mix)
+}
+
 /// Whether text can say an operand: its scalar registers are all there and begin where a group of that size may; a literal
 /// has no bits beyond its type.
-fn whole(slot: &OperandSlot, operand: &Operand, gpu: &Gpu) -> bool {
+fn whole(short: bool, operand: &Operand, gpu: &Gpu) -> bool {
     if let Operand::Literal(value) = operand {
-        return slot.ty.bits() != 16 || slot.class == Class::Ssrc32 || value >> 16 == 0;
+        return !short || value >> 16 == 0;
     }
     are_registers(operand, gpu)
 }
@@ -370,14 +375,14 @@ fn decode_as(
     let (written, implicit) = variant.slots.split_at_checked(usize::from(variant.written))?;
     for (place, slot) in inst.operands.iter_mut().zip(written) {
         let mut operand = reader.operand(slot)?;
+        let short = has_short_literal(row.opcode, slot);
         if let Operand::Literal(value) = &mut operand
             && lenient
-            && slot.ty.bits() == 16
-            && slot.class != Class::Ssrc32
+            && short
         {
             *value &= 0xffff;
         }
-        if !whole(slot, &operand, gpu) {
+        if !whole(short, &operand, gpu) {
             return None;
         }
         *place = operand;
@@ -475,7 +480,7 @@ fn exp_sources(inst: &mut Inst) -> bool {
 }
 
 /// The bit of `op_sel` that selects the half of the register in a slot.
-pub(in crate::amdgcn) fn half_bit(slot: &OperandSlot) -> u8 {
+pub fn half_bit(slot: &OperandSlot) -> u8 {
     if slot.source < 3 { slot.source } else { 3 }
 }
 

@@ -7,8 +7,8 @@ mod decode;
 mod encode;
 mod mem;
 
-pub use decode::{SizedInst, decode, decode_executed, decode_executed_into, decode_into, readings};
-pub(super) use decode::{empty_sources, half_bit, name_halves, small_dwords, source_of};
+pub use decode::{SizedInst, decode, decode_executed, decode_executed_into, decode_into, half_bit, readings};
+pub(super) use decode::{empty_sources, has_short_literal, name_halves, small_dwords, source_of};
 pub use encode::{InstEncodeError, encode};
 
 /// `s_nop 0`, on every GPU: what code is filled up with.

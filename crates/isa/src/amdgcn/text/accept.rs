@@ -4,7 +4,7 @@ use super::operand::{OperandSyntax, SignedOperand};
 use super::parse::ParseRule;
 use super::scan::ExprValue;
 use crate::amdgcn::inst::{Operand, RegHalf, dwords};
-use crate::amdgcn::model::{Class, Field, Mod, OperandSlot, Type};
+use crate::amdgcn::model::{Class, Field, Mod, OperandSlot, Trait, Type};
 use crate::amdgcn::opcode::Opcode;
 use crate::amdgcn::tables::Variant;
 use crate::amdgcn::{Gfx, Gpu, Reg, regs};
@@ -279,7 +279,7 @@ fn to_bfloat(value: f64) -> Option<u16> {
 }
 
 /// Whether a number written out fits a width, as signed or unsigned.
-fn fits(value: i64, bits: u32) -> bool {
+pub(super) fn fits(value: i64, bits: u32) -> bool {
     let top = value >> (bits - 1);
     value as u64 >> bits == 0 || top == 0 || top == -1
 }
@@ -315,6 +315,9 @@ pub(in crate::amdgcn) fn inline_code(value: u32, gpu: &Gpu) -> Option<u8> {
 
 /// Whether the text of a literal is read as that literal: not if it could be an inline constant.
 pub(in crate::amdgcn) fn is_literal(opcode: Opcode, slot: &OperandSlot, value: u32, gpu: &Gpu) -> bool {
+    if opcode.row().traits.has(Trait::Mix) && value >> 16 != 0 {
+        return true;
+    }
     let number = written(opcode, ExprValue::number(value.into()), gpu);
     let ty = if slot.class == Class::Ssrc32 { Type::B32 } else { slot.ty };
     !slot.class.takes_constants() || constant(ty, number, false, gpu) == Ok(Operand::Literal(value))

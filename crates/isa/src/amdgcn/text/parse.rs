@@ -6,7 +6,7 @@ use super::scan::LineScan;
 use super::{Symbols, accept, mem, rules, special, write};
 use crate::amdgcn::codec::name_halves;
 use crate::amdgcn::inst::{Inst, OPERANDS, Operand, RegHalf, UnusedBits, dwords};
-use crate::amdgcn::model::{Class, Columns, Encoding, Form, Format, Gfx, Mod, OperandSlot, Type};
+use crate::amdgcn::model::{Class, Columns, Encoding, Form, Format, Gfx, Mod, OperandSlot, Trait, Type};
 use crate::amdgcn::tables::{Mnemonic, Variant};
 use crate::amdgcn::{Gpu, Reg, codec, tables};
 
@@ -570,10 +570,15 @@ fn set_operand(
         return Ok(());
     }
     let mut operand = *operand;
+    let mut ty = slot.ty;
     if let OperandSyntax::Value(value) = &mut operand.kind {
         *value = accept::written(opcode, *value, gpu);
+        // What does not fit 16 bits is a literal, though it may look like a constant of 32.
+        if opcode.row().traits.has(Trait::Mix) && !value.float && !accept::fits(value.value, 16) {
+            (ty, value.literal) = (Type::B32, true);
+        }
     }
-    *place = accept::accept(slot, &operand, gpu)?;
+    *place = accept::accept(&OperandSlot { ty, ..*slot }, &operand, gpu)?;
     for (_, id) in signs.iter().filter(|(given, _)| *given) {
         let bit = 1u32.unbounded_shl(slot.source.into());
         let constant = matches!(operand.kind, OperandSyntax::Value(_)) && variant.form == Form::E64;

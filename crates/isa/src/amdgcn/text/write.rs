@@ -7,7 +7,7 @@ use crate::amdgcn::inst::{Inst, Mods, Operand, RegHalf};
 use crate::amdgcn::model::{Class, Field, Form, Format, Mod, OperandSlot, Type};
 use crate::amdgcn::opcode::Opcode;
 use crate::amdgcn::tables::Variant;
-use crate::amdgcn::{Gfx, Gpu, Reg};
+use crate::amdgcn::{Gfx, Gpu, Reg, codec};
 
 /// Names of registers, of those that have few letters: the letters, and how many they are.
 static NAMES: [[u8; 8]; Reg::COUNT as usize] = {
@@ -150,9 +150,7 @@ fn operand(opcode: Opcode, slot: &OperandSlot, operand: Operand, gpu: &Gpu, out:
             out.hex(value.into());
             out.push(b')');
         }
-        Operand::Literal(value) if slot.ty.bits() == 16 && slot.class != Class::Ssrc32 => {
-            out.hex((value & 0xffff).into())
-        }
+        Operand::Literal(value) if codec::has_short_literal(opcode, slot) => out.hex((value & 0xffff).into()),
         Operand::Literal(value) => out.hex(value.into()),
         Operand::Off => out.push_str("off"),
         Operand::Imm(value) => special::write(slot, value, gpu, out),

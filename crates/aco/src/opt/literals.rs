@@ -1,0 +1,57 @@
+//! Literals of products and sums: takes SSA; before gfx10, makes `v_mad_f32` with a constant that is in a register for it alone the instruction that has
+//! the constant in its encoding, of the same size. Guarantees the same bits. Later GPUs have literals in the long encoding, too.
+
+use super::uses::Uses;
+use crate::ir::shape::Variants;
+use crate::ir::{Inst, Op, Operand, Program, Pseudo};
+use crate::machine;
+use unwedge_isa::amdgcn::model::{Form, Gfx, Type};
+use unwedge_isa::amdgcn::{Mods, Opcode};
+
+/// How many instructions may read a constant that they have in their encodings instead. Those of more are shorter with a register that they share.
+const MOST_READERS: u32 = 2;
+
+/// The literal that an operand could be.
+fn literal(program: &Program, variants: &Variants, uses: &Uses, operand: Operand) -> Option<Operand> {
+    let temp = operand.as_temp().filter(|temp| uses.count(*temp) <= MOST_READERS)?;
+    let inst = uses.definition(temp).filter(|inst| program.op(*inst).is(Pseudo::ParallelCopy))?;
+    let &[source] = program.operands(inst) else { return None };
+    let bits = source.as_const()?;
+    machine::inline(variants.gpu(), Type::F32, bits).is_none().then_some(Operand::c32(bits as u32))
+}
+
+/// The instruction with a literal that does what one of three registers does, and its operands.
+fn folded(program: &Program, variants: &Variants, uses: &Uses, inst: Inst) -> Option<(Opcode, [Operand; 3])> {
+    let data = &program[inst];
+    let &[a, b, c] = program.operands(inst) else { return None };
+    let plain = data.mods == Mods::default() && matches!(data.form, Form::Native | Form::E64);
+    if data.op != Op::Hw(Opcode::v_mad_f32) || !plain {
+        return None;
+    }
+    let vector = |operand: Operand| operand.as_temp().is_some() && operand.class.is_vgpr();
+    // A literal is the one scalar value that is read.
+    let factors =
+        [(a, b), (b, a)].into_iter().filter(|(first, _)| vector(*first) || first.as_const().is_some());
+    let literal = |operand| literal(program, variants, uses, operand);
+    let mut made = factors.into_iter().filter_map(|(first, second)| match (literal(second), literal(c)) {
+        (_, Some(bits)) if vector(second) => Some((Opcode::v_madak_f32, [first, second, bits])),
+        (Some(bits), _) if vector(c) => Some((Opcode::v_madmk_f32, [first, bits, c])),
+        _ => None,
+    });
+    made.next()
+}
+
+/// Puts literals into the instructions.
+pub(super) fn fold(program: &mut Program, variants: &Variants) {
+    if variants.gpu().generation() >= Gfx::Gfx10 {
+        return;
+    }
+    let uses = Uses::of(program);
+    let insts: Vec<Inst> = program.blocks.values().flat_map(|data| data.insts.iter().copied()).collect();
+    for inst in insts {
+        let Some((opcode, operands)) = folded(program, variants, &uses, inst) else { continue };
+        program.set_operands(inst, &operands);
+        program[inst].op = Op::Hw(opcode);
+        program[inst].form = Form::Native;
+    }
+}

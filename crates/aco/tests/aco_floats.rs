@@ -1,0 +1,264 @@
+//! Random arithmetic of floats of 32 and 16 bits, with halves of registers, literals, signs, conversions and moves of lanes: what the optimizer leaves
+//! has the same results on the emulator, on all GPUs. `UNWEDGE_SEEDS=N` makes more programs.
+
+mod rig;
+
+use rig::straight::{allowed, part_words, stored};
+use rig::translate::{CaseArgument, PartResult, store};
+use rig::{GPUS, seed_count};
+use unwedge_aco::ir::shape::Variants;
+use unwedge_aco::ir::{
+    Block, Definition, FloatFreedom, NewInst, Operand, PhysReg, Program, Pseudo, RegClass, Temp, text,
+};
+use unwedge_aco::{Passes, optimize, valid};
+use unwedge_isa::amdgcn::model::{Form, Gfx, Mod, Type};
+use unwedge_isa::amdgcn::{Gpu, Mods, Opcode};
+use unwedge_testkit::mutate::Rng;
+
+const V1: RegClass = RegClass::V1;
+const S1: RegClass = RegClass::S1;
+/// Registers of arguments: vector, and scalar ones.
+const VECTORS: u8 = 6;
+const SCALARS: u8 = 3;
+/// Denormals that are kept: all, those of 16 bits, none.
+const MODES: [u8; 3] = [0xf0, 0xc0, 0];
+
+/// A program that is made.
+struct Generator {
+    program: Program,
+    variants: Variants,
+    random: Rng,
+    block: Block,
+    freedom: FloatFreedom,
+    /// Registers of any bits, of which halves are taken.
+    words: Vec<Operand>,
+    /// Floats of 32 and 16 bits.
+    floats: Vec<Operand>,
+    halves: Vec<Operand>,
+}
+
+impl Generator {
+    fn append(&mut self, new: &NewInst, class: RegClass) -> Operand {
+        let temp = self.program.make_temp(class);
+        let inst = self
+            .program
+            .append(self.block, &NewInst { definitions: &[Definition::temp(temp, class)], ..*new });
+        self.program[inst].freedom = self.freedom;
+        Operand::temp(temp, class)
+    }
+
+    fn pick(&mut self, list: fn(&Generator) -> &Vec<Operand>) -> Operand {
+        let at = self.random.below(list(self).len());
+        list(self)[at]
+    }
+
+    /// A float of 32 bits: a value, a scalar, or a literal in a register.
+    fn float(&mut self) -> Operand {
+        const LITERALS: [u32; 8] = [
+            0x3fc0_0000,
+            0x4040_0000,
+            0x3dcc_cccd,
+            0x4090_0000,
+            0xc2c8_0000,
+            0x387f_c000,
+            0x3f80_0000,
+            0x3e80_0000,
+        ];
+        if self.random.below(4) > 0 {
+            return self.pick(|own| &own.floats);
+        }
+        let literal = [Operand::c32(LITERALS[self.random.below(LITERALS.len())])];
+        let class = if self.random.below(2) == 0 { V1 } else { S1 };
+        self.append(&NewInst::pseudo(Pseudo::ParallelCopy, &[], &literal), class)
+    }
+
+    fn half(&mut self) -> Operand {
+        if !self.halves.is_empty() && self.random.below(3) > 0 {
+            return self.pick(|own| &own.halves);
+        }
+        let word = if self.random.below(4) == 0 { self.moved() } else { self.pick(|own| &own.words) };
+        let number = Operand::c32(self.random.below(2) as u32);
+        self.append(&NewInst::pseudo(Pseudo::ExtractVector, &[], &[word, number]), RegClass::vgpr_bytes(2))
+    }
+
+    /// A word of another lane.
+    fn moved(&mut self) -> Operand {
+        let word = self.pick(|own| &own.words);
+        let gfx = self.program.gpu.generation();
+        if gfx < Gfx::Gfx8 {
+            return word;
+        }
+        let (mut mods, mut form) = (Mods::default(), Form::Dpp);
+        if gfx >= Gfx::Gfx10 && self.random.below(2) == 0 {
+            mods.set(Mod::Dpp8, (self.random.next_u64() & 0xff_ffff) as i32);
+            form = Form::Dpp8;
+        } else {
+            for (id, value) in
+                [(Mod::DppCtrl, 0x140), (Mod::RowMask, 15), (Mod::BankMask, 15), (Mod::BoundCtrl, 1)]
+            {
+                mods.set(id, value);
+            }
+        }
+        self.append(&NewInst { mods, form, ..NewInst::hw(Opcode::v_mov_b32, &[], &[word]) }, V1)
+    }
+
+    /// One of some instructions that the GPU has, with vector registers where it needs them.
+    fn arithmetic(&mut self, opcodes: &[Opcode], operands: &[Operand], class: RegClass) -> Option<Operand> {
+        let known: Vec<Opcode> =
+            opcodes.iter().copied().filter(|opcode| self.variants.has(*opcode)).collect();
+        let opcode = *known.get(self.random.below(known.len().max(1)))?;
+        // One scalar value is read everywhere, and only first by short instructions.
+        let vector = |operand: &Operand| if operand.class.is_sgpr() { None } else { Some(*operand) };
+        let mut read = Vec::new();
+        for (at, operand) in operands.iter().enumerate() {
+            read.push(match vector(operand) {
+                Some(operand) => operand,
+                None if at == 0 => *operand,
+                None => self.append(&NewInst::pseudo(Pseudo::ParallelCopy, &[], &[*operand]), V1),
+            });
+        }
+        Some(self.append(&NewInst::hw(opcode, &[], &read), class))
+    }
+
+    fn step(&mut self) {
+        use Opcode as O;
+        let half = RegClass::vgpr_bytes(2);
+        match self.random.below(10) {
+            0 | 1 => {
+                let operands = [self.float(), self.float()];
+                let opcodes = [O::v_add_f32, O::v_mul_f32, O::v_sub_f32, O::v_max_f32];
+                let made = self.arithmetic(&opcodes, &operands, V1);
+                self.floats.extend(made);
+            }
+            2..=4 => {
+                let operands = [self.float(), self.float(), self.float()];
+                // Those of two roundings flush denormals.
+                let opcodes = [O::v_fma_f32, O::v_fma_f32, O::v_mad_f32];
+                let made = self.arithmetic(&opcodes, &operands, V1);
+                self.floats.extend(made);
+            }
+            5 => {
+                let operands = [self.half()];
+                let made = self.arithmetic(&[O::v_cvt_f32_f16], &operands, V1);
+                self.floats.extend(made);
+            }
+            6 => {
+                let operands = [self.float()];
+                let made = self.arithmetic(&[O::v_cvt_f16_f32], &operands, half);
+                self.halves.extend(made);
+            }
+            7 | 8 if self.program.gpu.generation() >= Gfx::Gfx8 => {
+                let operands = [self.half(), self.half()];
+                let opcodes = [O::v_add_f16, O::v_mul_f16, O::v_sub_f16, O::v_min_f16];
+                let made = self.arithmetic(&opcodes, &operands, half);
+                self.halves.extend(made);
+            }
+            _ => {
+                let operands = [Operand::c32(1 << 31), self.pick(|own| &own.floats)];
+                let made = self.arithmetic(&[O::v_xor_b32], &operands, V1);
+                self.floats.extend(made);
+            }
+        }
+    }
+}
+
+/// A program, the registers of its arguments, and its results.
+fn generate(gpu: Gpu, seed: u64) -> (Program, Vec<CaseArgument>, Vec<PartResult>) {
+    let mut program = Program::new(gpu);
+    let block = program.add_block();
+    program.blocks[block].top_level = true;
+    let descriptor = (program.make_temp(RegClass::sgpr(4)), RegClass::sgpr(4));
+    let address = (program.make_temp(V1), V1);
+    let mut starts = vec![
+        Definition::fixed(descriptor.0, descriptor.1, PhysReg::sgpr(0)),
+        Definition::fixed(address.0, address.1, PhysReg::vgpr(0)),
+    ];
+    let mut arguments = Vec::new();
+    let mut argument = |program: &mut Program, reg: PhysReg, class: RegClass| {
+        let temp: Temp = program.make_temp(class);
+        starts.push(Definition::fixed(temp, class, reg));
+        arguments.push(CaseArgument { reg, dwords: 1, most: u32::MAX, temp: Some(temp) });
+        Operand::temp(temp, class)
+    };
+    let words: Vec<Operand> =
+        (1..=VECTORS).map(|number| argument(&mut program, PhysReg::vgpr(number), V1)).collect();
+    let scalars: Vec<Operand> =
+        (4..4 + SCALARS).map(|number| argument(&mut program, PhysReg::sgpr(number), S1)).collect();
+    program.append(block, &NewInst::pseudo(Pseudo::StartProgram, &starts, &[]));
+    program.append(block, &NewInst::pseudo(Pseudo::LogicalStart, &[], &[]));
+    let mut random = Rng::new(seed);
+    let freedom = if random.below(2) == 0 { FloatFreedom::ALL } else { FloatFreedom::default() };
+    let mut generator = Generator {
+        variants: Variants::of(&gpu),
+        floats: words.iter().chain(&scalars).copied().collect(),
+        halves: Vec::new(),
+        words,
+        program,
+        random,
+        block,
+        freedom,
+    };
+    let first = generator.half();
+    generator.halves.push(first);
+    for _ in 0..24 {
+        generator.step();
+    }
+    let read: Vec<Temp> = {
+        let insts = &generator.program.blocks[block].insts;
+        insts.iter().flat_map(|inst| generator.program.operands(*inst)).filter_map(Operand::as_temp).collect()
+    };
+    let Generator { mut program, floats, halves, .. } = generator;
+    let results =
+        floats.iter().map(|value| (*value, Type::F32)).chain(halves.iter().map(|value| (*value, Type::F16)));
+    let mut parts = Vec::new();
+    for (value, ty) in results.filter(|(value, _)| value.as_temp().is_some_and(|temp| !read.contains(&temp)))
+    {
+        let offset = parts.len() as u32 * rig::translate::PART_BYTES;
+        store(&mut program, block, (value, ty), [descriptor.0, address.0], offset).expect("a small result");
+        parts.push(PartResult { ty, freedom: FloatFreedom { nans: true, ..freedom } });
+    }
+    program.append(block, &NewInst::pseudo(Pseudo::LogicalEnd, &[], &[]));
+    program.append(block, &NewInst::hw(Opcode::s_endpgm, &[], &[]));
+    (program, arguments, parts)
+}
+
+fn shown(program: &Program) -> String {
+    let mut shown = String::new();
+    text::print(program, &mut shown);
+    shown
+}
+
+/// Whether a program does the same after the optimizer.
+fn check(gpu: Gpu, seed: u64) -> Result<(), String> {
+    let (program, arguments, parts) = generate(gpu, seed);
+    let mode = MODES[seed as usize % MODES.len()];
+    let mut optimized = program.clone();
+    optimize(&mut optimized, mode, Passes::default());
+    if let Err(violations) = valid::ir(&optimized, &Variants::of(&gpu)) {
+        return Err(format!("{}\n{}", violations[0].describe(&optimized), shown(&optimized)));
+    }
+    let wanted = stored(&program, mode, &arguments, seed)?;
+    let got = stored(&optimized, mode, &arguments, seed)
+        .map_err(|error| format!("{error}\n{}", shown(&optimized)))?;
+    for (number, part) in parts.iter().enumerate() {
+        for (got, wanted) in part_words(&got, number).into_iter().zip(part_words(&wanted, number)) {
+            if !allowed(part, got, wanted) {
+                let programs = [shown(&program), shown(&optimized)].join("\n");
+                return Err(format!("result {number}: {got:x}, not {wanted:x}\n{programs}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn optimized_floats_are_the_same() {
+    for name in GPUS {
+        let gpu = Gpu::new(name).expect("a GPU").with_wave64(true);
+        for seed in 0..seed_count(40) {
+            if let Err(why) = check(gpu, seed) {
+                panic!("{name}, seed {seed}: {why}");
+            }
+        }
+    }
+}

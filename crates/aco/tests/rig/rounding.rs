@@ -1,0 +1,141 @@
+//! What contraction may make of a program: the same program with products and sums rounded otherwise than written. It knows only the instructions of
+//! recorded cases, and does not use the optimizer.
+
+use std::collections::HashMap;
+use unwedge_aco::ir::{Definition, Inst, NewInst, Op, Operand, Program, RegClass, Temp};
+use unwedge_isa::amdgcn::model::{Form, Mod};
+use unwedge_isa::amdgcn::{Mods, Opcode};
+
+const ONE: u64 = 0x3f80_0000;
+const SIGN: u64 = 1 << 31;
+
+/// A product as another instruction reads it: `-|product|` where both are set.
+struct SignedProduct {
+    inst: Inst,
+    negated: bool,
+    absolute: bool,
+}
+
+/// Where temporaries are defined, and how often they are read.
+struct Uses {
+    makers: HashMap<Temp, Inst>,
+    reads: HashMap<Temp, usize>,
+}
+
+impl Uses {
+    fn of(program: &Program) -> Uses {
+        let mut uses = Uses { makers: HashMap::new(), reads: HashMap::new() };
+        for &inst in program.blocks.values().flat_map(|block| &block.insts) {
+            for temp in program.definitions(inst).iter().filter_map(|definition| definition.temp) {
+                uses.makers.insert(temp, inst);
+            }
+            for temp in program.operands(inst).iter().filter_map(Operand::as_temp) {
+                *uses.reads.entry(temp).or_default() += 1;
+            }
+        }
+        uses
+    }
+
+    /// The inexact product that an operand is, after changes of its sign, if nothing else reads it.
+    fn product(&self, program: &Program, operand: Operand) -> Option<SignedProduct> {
+        let mut found =
+            SignedProduct { inst: self.inexact_product(program, operand)?, negated: false, absolute: false };
+        loop {
+            let &[a, b] = program.operands(found.inst) else { return None };
+            let ones = |operand: &Operand| operand.as_const().filter(|bits| bits & !SIGN == ONE);
+            let (one, other, at) = match (ones(&a), ones(&b)) {
+                (Some(one), _) => (one, b, 1),
+                (_, Some(one)) => (one, a, 0),
+                _ => return Some(found),
+            };
+            let mods = program[found.inst].mods;
+            if !found.absolute {
+                found.negated ^= (one & SIGN != 0) ^ (mods.get(Mod::Neg) >> at & 1 != 0);
+                found.absolute = mods.get(Mod::Abs) >> at & 1 != 0;
+            }
+            found.inst = self.inexact_product(program, other)?;
+        }
+    }
+
+    fn inexact_product(&self, program: &Program, operand: Operand) -> Option<Inst> {
+        let temp = operand.as_temp().filter(|temp| self.reads.get(temp) == Some(&1))?;
+        let inst = *self.makers.get(&temp)?;
+        (program.op(inst) == Op::Hw(Opcode::v_mul_f32) && !program[inst].exact).then_some(inst)
+    }
+}
+
+/// All instructions of a program.
+fn insts(program: &Program) -> Vec<Inst> {
+    program.blocks.values().flat_map(|block| block.insts.iter().copied()).collect()
+}
+
+/// Becomes another instruction with signs, and the same result.
+fn become_op(program: &mut Program, inst: Inst, opcode: Opcode, operands: &[Operand], [neg, abs]: [i32; 2]) {
+    program.set_operands(inst, operands);
+    let mut mods = Mods::default();
+    mods.set(Mod::Neg, neg);
+    mods.set(Mod::Abs, abs);
+    let data = &mut program[inst];
+    (data.op, data.mods) = (Op::Hw(opcode), mods);
+    data.form = match opcode {
+        Opcode::v_fma_f32 => Form::Native,
+        _ if mods == Mods::default() => Form::Native,
+        _ => Form::E64,
+    };
+}
+
+/// Rounds products with the sums that they are added to.
+fn contract(program: &mut Program) {
+    let uses = Uses::of(program);
+    for inst in insts(program) {
+        let &[a, b] = program.operands(inst) else { continue };
+        if program.op(inst) != Op::Hw(Opcode::v_add_f32) || program[inst].exact {
+            continue;
+        }
+        let [outer_neg, outer_abs] = [Mod::Neg, Mod::Abs].map(|id| program[inst].mods.get(id));
+        for (at, product, other) in [(0, a, b), (1, b, a)] {
+            let Some(product) = uses.product(program, product).filter(|_| outer_abs >> at & 1 == 0) else {
+                continue;
+            };
+            let &[left, right] = program.operands(product.inst) else { continue };
+            let [mut neg, mut abs] = [Mod::Neg, Mod::Abs].map(|id| program[product.inst].mods.get(id));
+            if product.absolute {
+                (neg, abs) = (0, 3);
+            }
+            neg ^= i32::from(product.negated) << 1 ^ (outer_neg >> at & 1) << 1;
+            neg |= (outer_neg >> (1 - at) & 1) << 2;
+            abs |= (outer_abs >> (1 - at) & 1) << 2;
+            become_op(program, inst, Opcode::v_fma_f32, &[left, right, other], [neg, abs]);
+            break;
+        }
+    }
+}
+
+/// Rounds products of fused operations before they are added.
+fn split(program: &mut Program) {
+    let blocks: Vec<_> = program.blocks.keys().collect();
+    for block in blocks {
+        for inst in program.blocks[block].insts.clone() {
+            let &[a, b, c] = program.operands(inst) else { continue };
+            if program.op(inst) != Op::Hw(Opcode::v_fma_f32) || program[inst].exact {
+                continue;
+            }
+            let [neg, abs] = [Mod::Neg, Mod::Abs].map(|id| program[inst].mods.get(id));
+            let temp = program.make_temp(RegClass::V1);
+            let to = [Definition::temp(temp, RegClass::V1)];
+            let at = program.blocks[block].insts.iter().position(|own| *own == inst).expect("in its block");
+            let product = program.insert(block, at, &NewInst::hw(Opcode::v_mul_f32, &to, &[a, b]));
+            become_op(program, product, Opcode::v_mul_f32, &[a, b], [neg & 3, abs & 3]);
+            let sum = [Operand::temp(temp, RegClass::V1), c];
+            become_op(program, inst, Opcode::v_add_f32, &sum, [neg >> 1 & 2, abs >> 1 & 2]);
+        }
+    }
+}
+
+/// A program, and what it may also compute where products and sums may be contracted.
+pub fn roundings(program: &Program) -> [Program; 3] {
+    let [mut contracted, mut parted] = [program.clone(), program.clone()];
+    contract(&mut contracted);
+    split(&mut parted);
+    [program.clone(), contracted, parted]
+}
