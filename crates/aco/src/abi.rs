@@ -12,7 +12,7 @@ mod registers;
 use crate::compile::CompileError;
 use crate::ir::PhysReg;
 pub(crate) use geometry::{add_shared, chosen_together, vertex_reads};
-pub(crate) use graphics::Reads;
+pub(crate) use graphics::{CAPTURE_BYTES, COUNT_BYTES, Reads};
 pub use graphics::{ColourOutput, Interface, PixelInput, PixelProlog};
 pub(crate) use kernel::KERNARG_ALIGN;
 pub use kernel::{CallingConvention, KernelArg, KernelArgKind, KernelArgs, plain_buffer_config};
@@ -58,7 +58,7 @@ pub enum Argument {
     DrawIndex,
     /// The view of multiview.
     ViewIndex,
-    /// How many vertices and primitives the workgroup of a primitive shader has.
+    /// How many vertices and primitives the workgroup of a primitive shader has, and in its lowest 12 bits the place of the workgroup in the order of the draw.
     GroupInfo,
     /// How many lanes each part of a merged stage has, and the number of the wave.
     MergedWaveInfo,
@@ -109,10 +109,16 @@ pub enum Argument {
     GeometryPrimitive,
     /// The invocation of a geometry shader. Of a primitive shader that culls, up to gfx11: from bit 8 on the edge flags of the primitive.
     GeometryInvocation,
-    /// Where emitted vertices are in LDS in bytes (16 bits), and after them 64 bytes and a dword a vertex for counting them (16 bits).
+    /// Where emitted vertices are in LDS in bytes (16 bits), [`Interface::emitted_bytes`] each; and after them [`Interface::count_bytes`] and a dword a vertex for counting
+    /// them (16 bits).
     EmittedLds,
-    /// The low word of the address of the descriptors of the buffers that transform feedback writes.
+    /// The low word of the address of the descriptors of the buffers that transform feedback writes. Primitive shaders capture nothing if all of them have no bytes.
     CaptureBuffers,
+    /// Of a primitive shader that captures, on gfx12: the low word of the address of 96 bytes. They are for each of four buffers the place in the order of the workgroup that
+    /// comes next (32 bits) and how many bytes are written (32 bits), then for each of four streams how many primitives there were and how many are written (64 bits each).
+    CaptureState,
+    /// Of a vertex shader that captures as a primitive shader: how many vertices a primitive has.
+    PrimitiveVertices,
     /// How many vertices of the wave are captured (7 bits from bit 16 on), and their stream (2 bits from bit 24 on).
     CaptureConfig,
     /// Where the first vertex of the wave is captured, counted in vertices.

@@ -1,6 +1,8 @@
 //! What transform feedback writes: the components of outputs that are captured, dword by dword.
 
 use crate::compile::CompileError;
+use crate::graphics::MemorySlots;
+use std::collections::BTreeSet;
 use unwedge_shader::ir::{Base, Modes, Shader, SlotLayout, Storage, TypeId, TypeNode, VarSlots};
 
 /// Buffers that may be written.
@@ -9,6 +11,8 @@ pub const BUFFERS: usize = 4;
 const COMPONENTS: u32 = 4;
 /// The most dwords that are captured of a vertex.
 const MAX_WORDS: usize = 512;
+/// The largest stride of a buffer that primitive shaders write.
+const MAX_PRIMITIVE_STRIDE: u32 = 0xffff;
 
 /// A component of an output that is captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -120,5 +124,33 @@ impl Captures {
     /// Whether anything of a stream is captured.
     pub fn has_stream(&self, stream: u8) -> bool {
         self.words.iter().any(|word| word.stream == stream)
+    }
+
+    /// The slots of a stream that are captured.
+    pub(crate) fn slots(&self, stream: u8) -> MemorySlots {
+        let own = self.words.iter().filter(|word| word.stream == stream);
+        MemorySlots::of(&own.map(|word| word.slot).collect(), &BTreeSet::new())
+    }
+
+    /// The buffers in which something of a stream is captured.
+    pub(crate) fn buffers(&self, stream: u8) -> Vec<u8> {
+        (0..BUFFERS as u8).filter(|buffer| self.part(stream, *buffer).next().is_some()).collect()
+    }
+
+    /// Refuses what primitive shaders, which count the bytes of buffers themselves, do not capture.
+    pub(crate) fn check_primitives(&self) -> Result<(), CompileError> {
+        for (buffer, stride) in (0..).zip(self.strides) {
+            let streams: BTreeSet<u8> =
+                self.words.iter().filter(|word| word.buffer == buffer).map(|word| word.stream).collect();
+            if streams.len() > 1 {
+                return Err(CompileError::Interface("transform feedback of several streams in one buffer"));
+            }
+            if !streams.is_empty() && !(1..=MAX_PRIMITIVE_STRIDE).contains(&stride) {
+                return Err(CompileError::Interface(
+                    "transform feedback with a stride of zero or more than 65,535 bytes",
+                ));
+            }
+        }
+        Ok(())
     }
 }

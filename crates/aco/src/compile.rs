@@ -396,9 +396,10 @@ fn front_merged_in(
 pub(crate) fn fits(info: &ShaderInfo, options: &Options) -> Result<(), CompileError> {
     let what = match info.stage {
         _ if info.modes.any(Modes::CAPTURES)
+            && options.gpu.generation() < Gfx::Gfx11
             && options.graphics.mode(options.gpu.generation()) == PipelineMode::Ngg =>
         {
-            "transform feedback by primitive shaders, which need counters in order,"
+            "transform feedback by primitive shaders of gfx10"
         }
         Stage::TessControl | Stage::TessEval
             if info.output_vertices.max(options.graphics.patch_vertices) > MAX_PATCH_VERTICES =>

@@ -4,6 +4,7 @@
 //! of the code; a driver sets it by what [`Args`] of the programs and [`attribute_links`] say.
 
 use crate::abi::{Args, Reads, add_shared, chosen_together};
+use crate::captures::Captures;
 use crate::compile::{
     CompileError, Compiled, Compiler, Masked, Options, fits, float_mode, front_lowered, joined_modes,
 };
@@ -12,7 +13,7 @@ use crate::ir::Program;
 use crate::lower;
 use crate::lower::geometry::VERTEX_FLAGS;
 use crate::stages::{HardwareStage, OutputMemory, PipelineShape, SoftwareStage, StageRow, rows};
-use unwedge_shader::ir::{FIRST_LOCATION_SLOT, Shader, Stage, SystemValue};
+use unwedge_shader::ir::{FIRST_LOCATION_SLOT, Modes, Shader, Stage, SystemValue};
 
 /// Stages of a graphics pipeline, in order.
 const STAGES: [Stage; 5] =
@@ -175,6 +176,10 @@ impl Linker {
         if let Some(divided) = of(Stage::TessEval).or_else(|| of(Stage::TessControl)) {
             graphics.tessellation = divided;
         }
+        let points = shaders.iter().any(|shader| shader.info.modes.any(Modes::POINT_MODE));
+        for shader in shaders.iter_mut().filter(|shader| points && shader.info.stage == Stage::TessEval) {
+            shader.info.modes = shader.info.modes.or(Modes::POINT_MODE);
+        }
         let passed = vec![MemorySlots::default(); shaders.len()];
         Ok(Linker { shaders, options, passed })
     }
@@ -209,6 +214,8 @@ impl Linker {
                     vertex.append(&mut patch);
                     self.options.graphics.parameters = Some(vertex.iter().copied().collect());
                     vertex.extend(own.outputs.iter().filter(|slot| **slot < FIRST_LOCATION_SLOT));
+                    let captures = Captures::of(shader).map_err(|error| at_stage(shader.info.stage, error))?;
+                    vertex.extend(captures.words.iter().map(|word| word.slot));
                     vertex.insert(VERTEX_FLAGS);
                 }
                 chosen_together(shader, [&mut vertex, &mut patch]);

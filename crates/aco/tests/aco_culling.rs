@@ -4,14 +4,17 @@
 
 mod rig;
 
-use rig::culling::{Draw, Position};
+use rig::culling::{CullReference, Draw, Position};
+use rig::group::judge::judge_culled;
+use rig::group::{build_group, expect_group};
 use rig::pipeline::build;
 use rig::recorded::in_parallel;
 use unwedge_aco::Options;
 use unwedge_aco::culling::CullState;
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_shader::ir::{
-    Builder, FIRST_LOCATION_SLOT, Op, Payload, Shader, SlotAccess, SlotDir, Stage, SystemValue, Type,
+    Base, Builder, FIRST_LOCATION_SLOT, Op, Payload, Primitive, Shader, SlotAccess, SlotDir, Stage, SystemValue,
+    Type,
 };
 use unwedge_testkit::mutate::Rng;
 use unwedge_testkit::shaders::random_stage;
@@ -135,7 +138,7 @@ fn one(
     let mut rng = Rng::new(seed ^ 0x5eed);
     let lanes = if options.gpu.wave64() { 64 } else { 32 };
     let counts = sized(&mut rng);
-    let Some(mut draw) = Draw::new(shader, lanes, counts, positions, &mut rng) else {
+    let Some(mut draw) = Draw::new(shader, lanes, counts, positions, &mut rng).filter(Draw::is_placed) else {
         println!("seed {seed}: undefined");
         return None;
     };
@@ -182,12 +185,98 @@ fn random_shaders_cull() {
     let targets = targets();
     let results = in_parallel(&seeds(600), |seed| {
         let shader = random_stage(&mut Rng::new(*seed));
-        (shader.info.stage == Stage::Vertex)
-            .then(|| one(&shader, &targets[*seed as usize % targets.len()], None, *seed))
-            .flatten()
+        matches!(shader.info.stage, Stage::Vertex | Stage::TessEval).then(|| one(&shader, &targets[*seed as usize % targets.len()], None, *seed)).flatten()
     });
     let (runs, sure) = sums(results);
     assert!(runs > 0 && sure[1] > 0, "shaders cull");
+}
+
+/// A vertex shader whose position has small whole numbers, which the bits of an attribute choose.
+fn small_positions() -> Shader {
+    let mut shader = Shader::with_entry(Stage::Vertex, "main");
+    let func = shader.entry_mut();
+    let body = func.body();
+    let mut b = Builder::at_end(func, body);
+    let zero = b.u32(0);
+    let access = SlotAccess::of(SlotDir::Input, FIRST_LOCATION_SLOT);
+    let vertex = b.value(Op::SysVal, Payload::SysVal(SystemValue::VertexIndex), &[], Type::B32);
+    let bits = b.value(Op::LoadSlot, Payload::Slot(access), &[zero], Type::B32);
+    let factor = b.u32(0x9e37_79b1);
+    let mixed = b.alu(Op::IAdd, &[bits, vertex]);
+    let mixed = b.alu(Op::IMul, &[mixed, factor]);
+    let lanes = [(20, 7, 3), (24, 7, 3), (16, 1, 0), (28, 3, 1)].map(|(shift, mask, less)| {
+        let [shift, mask, less] = [shift, mask, less].map(|bits| b.u32(bits));
+        let part = b.alu(Op::UShr, &[mixed, shift]);
+        let part = b.alu(Op::IAnd, &[part, mask]);
+        let part = b.alu(Op::ISub, &[part, less]);
+        b.convert(Op::I2F, Base::B32, part)
+    });
+    let position = b.vec(&lanes);
+    for (slot, value) in [(0, position), (FIRST_LOCATION_SLOT, vertex)] {
+        let access = SlotAccess { dir: SlotDir::Output, slot, ..access };
+        b.inst(Op::StoreSlot, Payload::Slot(access), &[value, zero], &[]);
+    }
+    b.return_(&[]);
+    shader
+}
+
+/// Strips of several triangles, cut in between, of geometry shaders that emit vertices of their triangle in an order.
+fn strips(order: &[Option<u32>]) -> Shader {
+    let mut shader = Shader::with_entry(Stage::Geometry, "main");
+    shader.info.input_primitive = Some(Primitive::Triangles);
+    shader.info.output_primitive = Some(Primitive::Triangles);
+    shader.info.output_vertices = order.iter().flatten().count() as u32;
+    let func = shader.entry_mut();
+    let body = func.body();
+    for vertex in order {
+        let Some(vertex) = vertex else {
+            Builder::at_end(func, body).inst(Op::EndPrimitive, Payload::Stream(0), &[], &[]);
+            continue;
+        };
+        for (slot, lanes) in [(0, 4), (FIRST_LOCATION_SLOT, 1)] {
+            let mut b = Builder::at_end(func, body);
+            let (vertex, offset) = (b.u32(*vertex), b.u32(0));
+            let output = SlotAccess::of(SlotDir::Output, slot);
+            let input = SlotAccess { dir: SlotDir::Input, vertex: true, ..output };
+            let ty = Type { lanes, ..Type::B32 };
+            let value = b.value(Op::LoadSlot, Payload::Slot(input), &[vertex, offset], ty);
+            b.inst(Op::StoreSlot, Payload::Slot(output), &[value, offset], &[]);
+        }
+        Builder::at_end(func, body).inst(Op::EmitVertex, Payload::Stream(0), &[], &[]);
+    }
+    Builder::at_end(func, body).return_(&[]);
+    shader
+}
+
+#[test]
+fn emitted_triangles_are_culled() {
+    let (targets, first) = (targets(), small_positions());
+    let results = in_parallel(&seeds(200), |seed| {
+        let mut rng = Rng::new(*seed);
+        let order: Vec<Option<u32>> =
+            (0..3 + rng.below(7)).map(|_| (rng.below(6) > 0).then(|| rng.below(3) as u32)).collect();
+        let shader = strips(&order);
+        if shader.info.output_vertices == 0 {
+            return None;
+        }
+        let options = &targets[*seed as usize % targets.len()];
+        let lanes = if options.gpu.wave64() { 64 } else { 32 };
+        let target = format!("seed {seed}, {} wave{lanes}", options.gpu.name());
+        let wrong = |(step, what): (&str, String)| format!("{target}: {step} {what}");
+        let programs = match build_group(&first, &shader, options) {
+            Ok(programs) => programs,
+            Err(problem) => return Some(Err(wrong(problem))),
+        };
+        let expected = expect_group(&first, &shader, lanes, *seed)?;
+        let state = CullState { small: false, ..random_state(&mut rng) };
+        let culls = CullReference { state, viewport: [16.0, -16.0, 16.0, 16.0], inexact: false };
+        match judge_culled(&expected, &programs, options, *seed, culls) {
+            Ok(sure) => sure.map(Ok),
+            Err(problem) => Some(Err(wrong(problem))),
+        }
+    });
+    let (runs, sure) = sums(results);
+    assert!(runs * 2 > seeds(200).len() && sure[0] > 0 && sure[1] > 0, "shaders cull");
 }
 
 /// A shader that writes memory, or depends on the lanes, is compiled as it is.

@@ -79,7 +79,7 @@ pub struct AcoCodegen {
     /// Vertex shaders of gfx10 run on the stage VS, not as primitive shaders
     #[arg(long)]
     pub nongg: bool,
-    /// Primitive shaders of vertex shaders cull triangles
+    /// Primitive shaders cull triangles
     #[arg(long)]
     pub nggc: bool,
     /// Use at most so many vector registers; values that do not fit are spilled to scratch memory

@@ -2,7 +2,7 @@
 
 mod rig;
 
-use unwedge_sim::amdgcn::{Dispatch, FaultKind, Outcome, Program, SimMemory, Timing, run};
+use unwedge_sim::amdgcn::{Dispatch, FaultKind, OrderedState, Outcome, Program, SimMemory, Timing, run};
 
 const TIMINGS: [Timing; 4] = [
     Timing::Plain,
@@ -150,11 +150,11 @@ fn a_wait_that_cannot_end_is_a_fault() {
     }
 }
 
-/// Wave by wave, in whatever order they come.
+/// Wave by wave, in whatever order they come, as `m0` says.
 #[test]
 fn ordered_counts_go_by_the_waves_numbers() {
     let code = format!(
-        "s_mov_b32 m0, 0x100000\ns_nop 0\ns_add_u32 s22, s20, 1\nv_mov_b32 v11, s22\n\
+        "s_or_b32 m0, s20, 0x100000\ns_nop 0\ns_add_u32 s22, s20, 1\nv_mov_b32 v11, s22\n\
          ds_ordered_count v10, v11 offset:0x104 gds\ns_waitcnt lgkmcnt(0) & expcnt(0)\n{}\
          v_mov_b32 v11, 100\nv_mov_b32 v12, 20\ns_waitcnt expcnt(0)\nds_read_b32 v10, v12 gds\ns_waitcnt lgkmcnt(0) & expcnt(0)\n",
         store("gfx900", "s20")
@@ -169,6 +169,30 @@ fn ordered_counts_go_by_the_waves_numbers() {
     for words in clean("gfx1030+wavefrontsize64", code, 1) {
         assert_eq!(words[..5], [1, 2, 3, 4, 0]);
     }
+}
+
+/// A workgroup of a draw waits for its turn, adds to registers, and gives the turn on.
+#[test]
+fn workgroups_take_turns() {
+    let code = "s_mov_b32 m0, 5\ns_mov_b32 exec_lo, 1\nv_mov_b32 v11, 0\nds_ordered_count v10, v11 gds\ns_waitcnt lgkmcnt(0)\n\
+                v_mov_b32 v12, 7\nds_add_gs_reg_rtn v[14:15], v12 offset:8 gds\ns_waitcnt lgkmcnt(0)\n\
+                ds_ordered_count v13, v11 offset:0x300 gds\ns_waitcnt lgkmcnt(0)\ns_endpgm";
+    let go = |turn| {
+        let gpu = rig::gpu("gfx1100");
+        let program = Program::new(&rig::words(code, &gpu), 0, gpu);
+        let mut before = OrderedState { turn, ..OrderedState::default() };
+        before.streamout[2] = 100;
+        let dispatch =
+            Dispatch { ordered: before, gds: 64, steps: 20_000, ..rig::dispatch(&gpu, Timing::Plain) };
+        (before, run(&program, &mut SimMemory::default(), &dispatch, None))
+    };
+    let (mut before, outcome) = go(5);
+    assert!(outcome.faults.is_empty(), "{:?}", outcome.faults);
+    (before.turn, before.streamout[2]) = (6, 107);
+    assert_eq!(outcome.ordered, before);
+    let (before, outcome) = go(4);
+    assert_eq!((outcome.groups, outcome.ordered), (0, before), "it is not its turn");
+    assert!(outcome.faults.iter().any(|fault| matches!(fault.kind, FaultKind::Undefined(_))));
 }
 
 #[test]

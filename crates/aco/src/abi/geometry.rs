@@ -7,7 +7,7 @@ use super::graphics::Reads;
 use super::{ArgLocation, Args, Argument, Interface, Uses};
 use crate::captures::Captures;
 use crate::compile::{CompileError, Options};
-use crate::culling::may_cull;
+use crate::culling::{may_cull, may_cull_emitted};
 use crate::graphics::{GraphicsOptions, MemorySlots};
 use crate::ir::PhysReg;
 use crate::lower::geometry::{OTHER_STREAMS, stored_components};
@@ -56,23 +56,31 @@ impl Args {
         if hardware == HardwareStage::Ngg && has(Stage::Geometry) {
             args.add(Argument::EmittedLds, &mut next, 1);
         }
-        let culls = match parts {
-            // Attributes that a prolog has loaded would have to move with their vertices.
-            [shader] if !options.graphics.prolog => {
-                hardware == HardwareStage::Ngg && options.graphics.culling && may_cull(shader)
-            }
-            _ => false,
-        };
-        if culls {
+        let graphics = &options.graphics;
+        let may = hardware == HardwareStage::Ngg && graphics.culling;
+        // Attributes that a prolog has loaded would have to move with their vertices.
+        let culls = may
+            && matches!(parts, [shader] if !graphics.prolog && may_cull(shader, graphics.tessellation));
+        let culls_emitted = may && parts.last().is_some_and(|shader| may_cull_emitted(shader));
+        if culls || culls_emitted {
             args.add(Argument::CullState, &mut next, 1);
             (0..4).for_each(|number| args.add(Argument::ViewportTransform(number), &mut next, 1));
         }
         let last = parts.last().copied();
-        let captures = match last.filter(|_| hardware == HardwareStage::Vs) {
+        let captures = match last.filter(|_| exports) {
             Some(shader) => Captures::of(shader)?,
             None => Captures::default(),
         };
         args.capture_buffers(&captures, &mut next);
+        if hardware == HardwareStage::Ngg && !captures.words.is_empty() {
+            captures.check_primitives()?;
+            if generation >= Gfx::Gfx12 {
+                args.add(Argument::CaptureState, &mut next, 1);
+            }
+            if last.is_some_and(|shader| shader.info.stage == Stage::Vertex) {
+                args.add(Argument::PrimitiveVertices, &mut next, 1);
+            }
+        }
         Args::check_user(next - if hardware.is_merged() { first } else { 0 }, generation)?;
         if !hardware.is_merged() {
             args.own_words(hardware, evaluates, &captures, &mut next);
@@ -82,8 +90,9 @@ impl Args {
         if options.graphics.prolog && parts[0].info.stage == Stage::Vertex {
             args.attribute_vectors(&Reads::of(parts[0]), begin);
         }
-        args.interface = Interface { culls, captures, ..Interface::between(parts, options, hardware) };
-        if let Some(shader) = last.filter(|_| matches!(hardware, HardwareStage::Gs | HardwareStage::EsGs)) {
+        args.interface =
+            Interface { culls, culls_emitted, captures, ..Interface::between(parts, options, hardware) };
+        if let Some(shader) = last.filter(|shader| shader.info.stage == Stage::Geometry) {
             args.interface.streams = captured_streams(shader, &Captures::of(shader)?);
         }
         Ok(args)

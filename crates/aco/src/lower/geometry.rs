@@ -1,7 +1,7 @@
 //! Geometry shaders: each store to an output says for which of the emitted vertices it is, and a vertex past the declared number is not emitted.
 //!
-//! Stores to other streams than the first are left if transform feedback captures them. For primitive shaders, which export primitives themselves, every vertex gets [`VERTEX_FLAGS`], and neither messages nor
-//! other streams are left.
+//! Stores to other streams than the first are left if transform feedback captures them. For primitive shaders, which export primitives themselves, every vertex gets [`VERTEX_FLAGS`], and no
+//! messages are left.
 
 use crate::captures::Captures;
 use crate::compile::Options;
@@ -12,7 +12,7 @@ use unwedge_shader::ir::{
     Type, TypeId, TypeNode, Value, Var, VarData,
 };
 
-/// The slot of what is known of an emitted vertex: [`EMITTED`], [`COMPLETES`], [`IS_ODD`]; zero if it was not emitted.
+/// The slot of what is known of an emitted vertex, with a component for each stream: [`EMITTED`], [`COMPLETES`], [`IS_ODD`]; zero if it was not emitted.
 pub(crate) const VERTEX_FLAGS: u16 = u16::MAX - 1;
 /// It was emitted.
 pub(crate) const EMITTED: u32 = 1;
@@ -20,6 +20,9 @@ pub(crate) const EMITTED: u32 = 1;
 pub(crate) const COMPLETES: u32 = 2;
 /// The primitive turns the other way than the first one of its strip.
 pub(crate) const IS_ODD: u32 = 4;
+
+/// It is a vertex of a triangle that is not culled.
+pub(crate) const IS_LEFT: u32 = 8;
 
 /// Streams of a geometry shader.
 const STREAMS: usize = 4;
@@ -91,8 +94,8 @@ pub(crate) fn stored_components(func: &Function, stream: u8) -> BTreeMap<u16, u3
 struct Counters {
     /// Vertices that were emitted, by stream.
     counts: [Var; STREAMS],
-    /// Vertices of the strip.
-    strip: Var,
+    /// Vertices of the strip, by stream.
+    strips: [Var; STREAMS],
     most: u32,
     /// Vertices of a primitive, if flags are stored.
     flags: Option<u32>,
@@ -108,11 +111,11 @@ fn variable(shader: &mut Shader, name: &str, ty: TypeId) -> Var {
 pub(super) fn count_vertices(shader: &mut Shader, flags: bool) {
     // What cannot be captured is an error later on.
     let captures = Captures::of(shader).unwrap_or_default();
-    let stored = [0, 1, 2, 3].map(|stream| stream == 0 || !flags && captures.has_stream(stream));
+    let stored = [0, 1, 2, 3].map(|stream| stream == 0 || captures.has_stream(stream));
     let ty = shader.types.push(TypeNode::Leaf(Type::B32));
     let counters = Counters {
         counts: std::array::from_fn(|_| variable(shader, "vertices", ty)),
-        strip: variable(shader, "strip", ty),
+        strips: std::array::from_fn(|_| variable(shader, "strip", ty)),
         most: shader.info.output_vertices,
         flags: flags.then(|| primitive_vertices(shader.info.output_primitive)),
         stored,
@@ -132,7 +135,7 @@ impl Counters {
         let Some(first) = func.first(func.body()) else { return };
         let mut b = Builder::before(func, first);
         let zero = b.u32(0);
-        for var in self.counts.into_iter().chain([self.strip]) {
+        for var in self.counts.into_iter().chain(self.strips) {
             b.inst(Op::StoreVar, Payload::Var(var, 1), &[zero], &[]);
         }
         if self.flags.is_none() {
@@ -146,7 +149,9 @@ impl Counters {
         let (check, then, other) = b.if_(more, &[]);
         let mut b = Builder::at_end(func, then);
         let zero = b.u32(0);
-        store_flags(&mut b, zero, number);
+        for stream in (0..STREAMS as u8).filter(|stream| self.stores(*stream)) {
+            store_flags(&mut b, zero, number, stream);
+        }
         b.break_(check, &[]);
         Builder::at_end(func, other).break_(repeat, &[]);
         let mut b = Builder::at_end(func, body);
@@ -162,7 +167,7 @@ impl Counters {
         for inst in insts {
             match (func.op(inst), func.payload(inst)) {
                 (Op::StoreSlot, Payload::Slot(access))
-                    if self.stored[usize::from(access.index) % STREAMS] =>
+                    if self.stores(access.index) =>
                 {
                     stores.push(inst);
                 }
@@ -198,17 +203,25 @@ impl Counters {
         if self.flags.is_none() {
             return;
         }
-        if stream == 0 {
+        if self.stores(stream) {
             let mut b = Builder::before(func, inst);
             let zero = b.u32(0);
-            b.inst(Op::StoreVar, Payload::Var(self.strip, 1), &[zero], &[]);
+            b.inst(Op::StoreVar, Payload::Var(self.strip(stream), 1), &[zero], &[]);
         }
         func.unlink(inst);
     }
 
+    fn stores(&self, stream: u8) -> bool {
+        self.stored[usize::from(stream) % STREAMS]
+    }
+
+    fn strip(&self, stream: u8) -> Var {
+        self.strips[usize::from(stream) % STREAMS]
+    }
+
     /// The stores of a vertex before an instruction, which may be the one that emits it.
     fn vertex(&self, func: &mut Function, inst: Inst, stores: &[Inst], stream: u8, emits: bool) {
-        if self.flags.is_some() && stream > 0 {
+        if self.flags.is_some() && emits && !self.stores(stream) {
             func.unlink(inst);
             return;
         }
@@ -230,7 +243,7 @@ impl Counters {
         if emits {
             match self.flags {
                 Some(vertices) => {
-                    self.flags(func, then, count, vertices);
+                    self.flags(func, then, count, vertices, stream);
                     func.unlink(inst);
                 }
                 None => {
@@ -246,9 +259,9 @@ impl Counters {
         Builder::at_end(func, then).break_(check, &[]);
     }
 
-    fn flags(&self, func: &mut Function, region: Region, count: Value, vertices: u32) {
+    fn flags(&self, func: &mut Function, region: Region, count: Value, vertices: u32, stream: u8) {
         let mut b = Builder::at_end(func, region);
-        let strip = b.value(Op::LoadVar, Payload::Var(self.strip, 0), &[], Type::B32);
+        let strip = b.value(Op::LoadVar, Payload::Var(self.strip(stream), 0), &[], Type::B32);
         let [emitted, completes, before, one] =
             [EMITTED, EMITTED | COMPLETES, vertices - 1, 1].map(|bits| b.u32(bits));
         let incomplete = b.alu(Op::ULt, &[strip, before]);
@@ -259,9 +272,9 @@ impl Counters {
             let odd = b.alu(Op::IShl, &[odd, shift]);
             flags = b.alu(Op::IOr, &[flags, odd]);
         }
-        store_flags(&mut b, flags, count);
+        store_flags(&mut b, flags, count, stream);
         let next = b.alu(Op::IAdd, &[strip, one]);
-        b.inst(Op::StoreVar, Payload::Var(self.strip, 1), &[next], &[]);
+        b.inst(Op::StoreVar, Payload::Var(self.strip(stream), 1), &[next], &[]);
     }
 }
 
@@ -270,8 +283,9 @@ fn of_stream(func: &Function, store: Inst, stream: u8) -> bool {
     matches!(func.payload(store), Payload::Slot(access) if access.index == stream)
 }
 
-fn store_flags(b: &mut Builder<'_>, flags: Value, vertex: Value) {
-    let access = SlotAccess { vertex: true, ..SlotAccess::of(SlotDir::Output, VERTEX_FLAGS) };
+fn store_flags(b: &mut Builder<'_>, flags: Value, vertex: Value, stream: u8) {
+    let access =
+        SlotAccess { vertex: true, component: stream, ..SlotAccess::of(SlotDir::Output, VERTEX_FLAGS) };
     let offset = b.u32(0);
     b.inst(Op::StoreSlot, Payload::Slot(access), &[flags, vertex, offset], &[]);
 }

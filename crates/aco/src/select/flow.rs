@@ -77,8 +77,10 @@ impl<'a> Selector<'a> {
                     })?;
                     self.outer = 0;
                 }
-                if hardware == HardwareStage::Ngg && parts.len() > 1 && !culls {
-                    self.export_emitted()?;
+                match hardware {
+                    HardwareStage::Ngg if parts.len() > 1 && !culls => self.export_emitted()?,
+                    HardwareStage::Ngg if !culls => self.capture_group()?,
+                    _ => {}
                 }
                 self.fall_out(0);
             }
@@ -366,6 +368,50 @@ impl Selector<'_> {
         self.program.link(last, after);
         self.program.link(before, after);
         self.enter(after, true);
+    }
+
+    /// What only the wave repeats until a bit is set, which `body` returns. `again` is between two of its executions.
+    pub(super) fn repeat_until(
+        &mut self,
+        body: impl FnOnce(&mut Self) -> Operand,
+        again: impl FnOnce(&mut Self),
+    ) {
+        let Some(before) = self.block else { return };
+        let preheader = self.new_block(Role::Preheader, None);
+        self.program.link(before, preheader);
+        self.end(Pseudo::Branch, &[]);
+        self.enter(preheader, true);
+        self.end(Pseudo::Branch, &[]);
+        let construct = self.open(None, ConstructKind::Loop, false, false);
+        self.program.blocks[preheader].construct = Some(construct);
+        let header = self.new_block(Role::LoopHeader, Some(construct));
+        self.program.link(preheader, header);
+        self.program.constructs[construct].head = Some(header);
+        self.enter(header, true);
+        let done = body(self);
+        let Some(last) = self.block else { return };
+        self.end(Pseudo::BranchZ, &[done]);
+        let leaves = self.new_block(Role::Plain, None);
+        self.program.link(last, leaves);
+        self.enter(leaves, true);
+        self.end(Pseudo::Branch, &[]);
+        let repeats = self.new_block(Role::Plain, None);
+        self.program.link(last, repeats);
+        self.enter(repeats, true);
+        again(self);
+        let Some(repeats) = self.block else { return };
+        self.end(Pseudo::Branch, &[]);
+        let latch = self.new_block(Role::Plain, Some(construct));
+        self.program.link(repeats, latch);
+        self.enter(latch, true);
+        self.end(Pseudo::Branch, &[]);
+        self.latches.push((latch, header, true));
+        self.frames.pop();
+        let merge = self.new_block(Role::Plain, None);
+        self.program.link(leaves, merge);
+        self.program.constructs[construct].merge = Some(merge);
+        self.enter(merge, true);
+        self.close_loop(header);
     }
 
     /// What only some lanes do. They meet the others after it.

@@ -11,10 +11,12 @@ use unwedge_testkit::pack::bytes;
 
 const BUFFERS: u32 = 4;
 pub(super) const TABLE: u64 = 0x000c_0000;
-const MEMORY: u64 = 0x6000_0000;
-const STRIDE: u64 = 0x0100_0000;
-const BYTES: usize = 1 << 16;
-const NOTHING: u32 = 0xcdcd_cdcd;
+/// The counters of primitive shaders in memory.
+pub(super) const STATE: u64 = 0x000c_8000;
+pub(super) const MEMORY: u64 = 0x6000_0000;
+pub(super) const STRIDE: u64 = 0x0100_0000;
+pub(super) const BYTES: usize = 1 << 16;
+pub(super) const NOTHING: u32 = 0xcdcd_cdcd;
 /// The vertex that is captured first, and the dword at which a buffer begins.
 const INDEX: u32 = 3;
 const OFFSET: u32 = 5;
@@ -81,6 +83,7 @@ pub fn capture_outputs(shader: &mut Shader, rng: &mut Rng) -> Vec<CapturedOutput
 pub(super) fn word(argument: Argument, count: usize, stream: u8, before: usize) -> Option<u32> {
     Some(match argument {
         Argument::CaptureBuffers => TABLE as u32,
+        Argument::CaptureState => STATE as u32,
         Argument::CaptureConfig => (count as u32) << 16 | u32::from(stream) << 24 | 0x8000,
         Argument::CaptureIndex => INDEX + before as u32,
         Argument::CaptureOffset(buffer) => OFFSET + u32::from(buffer),

@@ -1,19 +1,22 @@
 //! Workgroups of primitive shaders that cull, on the emulator. What they export is compared with what the interpreter says of their vertices, and the primitives that are left
 //! with what may and what must be culled, in exact arithmetic.
 
+use super::feedback::{Feedback, GROUPS};
 use super::pipeline::{
     BufferContents, CODE, Case, Fill, MACHINE_STEPS, RING, RING_ELEMENT, RING_PART, RING_TOGETHER, RINGS,
     close, has_undefined, is_inexact, stored_by,
 };
 use super::recorded::Problem;
 use std::collections::{BTreeMap, BTreeSet};
-use unwedge_aco::abi::Argument;
+use unwedge_aco::abi::{Argument, Interface};
 use unwedge_aco::culling::CullState;
 use unwedge_aco::{Compiled, Options};
 use unwedge_isa::amdgcn::Gfx;
 use unwedge_shader::interp::{InterfaceSlot, InvocationOutput};
-use unwedge_shader::ir::{FIRST_LOCATION_SLOT, Shader, SystemValue};
-use unwedge_sim::amdgcn::{Dispatch, FaultKind, MessageKind, Program, Timing, WaveMessage, run};
+use unwedge_shader::ir::{FIRST_LOCATION_SLOT, Shader, Stage, SystemValue};
+use unwedge_sim::amdgcn::{
+    Dispatch, FaultKind, MessageKind, OrderedState, Program, SimMemory, Timing, WaveMessage, run,
+};
 use unwedge_testkit::mutate::Rng;
 
 /// Positions are compared exactly in units of two to the power of -20, if they are below two to the power of 20.
@@ -48,11 +51,23 @@ pub struct Draw {
     primitives: Vec<[u32; 3]>,
     /// The machine's results may be off by some units in the last place.
     inexact: bool,
-    /// Something that is exported is undefined, but not a position.
+    /// Something that is exported is undefined.
     undefined: bool,
+    /// Vertices of a primitive.
+    pub corners: usize,
     pub state: CullState,
     /// Scale and translation.
     pub viewport: [f32; 4],
+}
+
+/// What is culled, and what a reference in exact arithmetic says of a triangle.
+#[derive(Debug, Clone, Copy)]
+pub struct CullReference {
+    pub state: CullState,
+    /// Scale and translation.
+    pub viewport: [f32; 4],
+    /// The machine's positions may be off by some units in the last place.
+    pub inexact: bool,
 }
 
 fn exact(value: f32) -> Option<i128> {
@@ -87,72 +102,20 @@ fn has_centre(low: (i128, i128), high: (i128, i128)) -> bool {
     (2 * first + 1) * high.1 <= 2 * high.0
 }
 
-impl Draw {
-    /// Interprets a shader for so many vertices, with given words of the first attribute. `None`: its positions are undefined.
-    pub fn new(
-        shader: &Shader,
-        lanes: usize,
-        counts: [usize; 2],
-        positions: Option<&[Position]>,
-        rng: &mut Rng,
-    ) -> Option<Draw> {
-        let mut shader = shader.clone();
-        shader.info.float_modes[1].flush = Some(false);
-        let inexact = shader.functions().iter().any(|func| func.walk().any(|inst| is_inexact(func.op(inst))));
-        let mut case = Case::without_inputs(&shader, lanes, rng, Fill::Mixed);
-        case.vertices(rng, counts[0]);
-        if let Some(positions) = positions {
-            let words = case.vertices.entry(0).or_default();
-            for (word, value) in words.iter_mut().zip(positions.iter().flatten()) {
-                *word = value.to_bits();
-            }
-            for input in &mut case.inputs {
-                let index = input.system_values[&SystemValue::VertexIndex][0] as usize;
-                let own = std::array::from_fn(|lane| words.get(index * 4 + lane).copied());
-                let slot = FIRST_LOCATION_SLOT.into();
-                input.slots.insert(InterfaceSlot { slot, vertex: 0, patch: false, index: 0 }, own);
-            }
-        }
-        let (outputs, buffers) = case.interpret().ok()?;
-        let stored = stored_by(&case.shader);
-        let undefined = outputs.iter().any(|output| has_undefined(&stored, &output.slots));
-        let key = InterfaceSlot { slot: 0, vertex: 0, patch: false, index: 0 };
-        let placed = |output: &InvocationOutput| {
-            output.slots.get(&key).is_some_and(|words| words.iter().all(Option::is_some))
-        };
-        if !outputs.iter().all(placed) {
-            return None;
-        }
-        let primitives =
-            (0..counts[1]).map(|_| std::array::from_fn(|_| rng.below(counts[0]) as u32)).collect();
-        Some(Draw {
-            case,
-            outputs,
-            buffers,
-            primitives,
-            inexact,
-            undefined,
-            state: CullState::default(),
-            viewport: [1.0, 1.0, 0.0, 0.0],
-        })
-    }
-
-    fn position(&self, vertex: u32) -> Position {
-        let key = InterfaceSlot { slot: 0, vertex: 0, patch: false, index: 0 };
-        let words = self.outputs[vertex as usize].slots.get(&key);
-        std::array::from_fn(|lane| f32::from_bits(words.and_then(|words| words[lane]).unwrap_or_default()))
-    }
-
-    /// What is exact of a primitive: whether it may be culled.
-    pub fn visibility(&self, primitive: usize) -> Visibility {
+impl CullReference {
+    /// Whether a triangle may be culled.
+    pub fn visibility(&self, corners: [Position; 3]) -> Visibility {
         let state = &self.state;
-        let corners = self.primitives[primitive].map(|vertex| self.position(vertex));
         let bits = corners.map(|[x, y, _, w]| [x, y, w].map(f32::to_bits));
         let twice = bits[0] == bits[1] || bits[1] == bits[2] || bits[0] == bits[2];
         if !self.inexact && (state.outside && beyond(&corners) || state.degenerate && twice) {
             return Visibility::Hidden;
         }
         let words = corners.map(|[x, y, _, w]| [x, y, w].map(exact));
+        let others = state.counterclockwise || state.clockwise || state.small;
+        if !self.inexact && !others {
+            return Visibility::Visible;
+        }
         if self.inexact || words.iter().flatten().any(Option::is_none) {
             return Visibility::Any;
         }
@@ -191,6 +154,75 @@ impl Draw {
         }
         best
     }
+}
+
+impl Draw {
+    /// Interprets a shader for so many vertices, with given words of the first attribute. `None`: it is undefined.
+    pub fn new(
+        shader: &Shader,
+        lanes: usize,
+        counts: [usize; 2],
+        positions: Option<&[Position]>,
+        rng: &mut Rng,
+    ) -> Option<Draw> {
+        let mut shader = shader.clone();
+        shader.info.float_modes[1].flush = Some(false);
+        let inexact = shader.functions().iter().any(|func| func.walk().any(|inst| is_inexact(func.op(inst))));
+        let mut case = Case::without_inputs(&shader, lanes, rng, Fill::Mixed);
+        match case.shader.info.stage {
+            Stage::TessEval => case.evaluations(rng, counts[0]),
+            _ => case.vertices(rng, counts[0]),
+        }
+        if let Some(positions) = positions {
+            let words = case.vertices.entry(0).or_default();
+            for (word, value) in words.iter_mut().zip(positions.iter().flatten()) {
+                *word = value.to_bits();
+            }
+            for input in &mut case.inputs {
+                let index = input.system_values[&SystemValue::VertexIndex][0] as usize;
+                let own = std::array::from_fn(|lane| words.get(index * 4 + lane).copied());
+                let slot = FIRST_LOCATION_SLOT.into();
+                input.slots.insert(InterfaceSlot { slot, vertex: 0, patch: false, index: 0 }, own);
+            }
+        }
+        let (outputs, buffers) = case.interpret().ok()?;
+        let stored = stored_by(&case.shader);
+        let undefined = outputs.iter().any(|output| has_undefined(&stored, &output.slots));
+        let primitives =
+            (0..counts[1]).map(|_| std::array::from_fn(|_| rng.below(counts[0]) as u32)).collect();
+        Some(Draw {
+            case,
+            outputs,
+            buffers,
+            primitives,
+            inexact,
+            undefined,
+            corners: 3,
+            state: CullState::default(),
+            viewport: [1.0, 1.0, 0.0, 0.0],
+        })
+    }
+
+    /// Whether the positions of all vertices are known.
+    pub fn is_placed(&self) -> bool {
+        let key = InterfaceSlot { slot: 0, vertex: 0, patch: false, index: 0 };
+        let placed = |output: &InvocationOutput| {
+            output.slots.get(&key).is_some_and(|words| words.iter().all(Option::is_some))
+        };
+        self.outputs.iter().all(placed)
+    }
+
+    fn position(&self, vertex: u32) -> Position {
+        let key = InterfaceSlot { slot: 0, vertex: 0, patch: false, index: 0 };
+        let words = self.outputs[vertex as usize].slots.get(&key);
+        std::array::from_fn(|lane| f32::from_bits(words.and_then(|words| words[lane]).unwrap_or_default()))
+    }
+
+    fn visibility(&self, primitive: usize) -> Visibility {
+        let (state, viewport, inexact) = (self.state, self.viewport, self.inexact);
+        let corners = self.primitives[primitive].map(|vertex| self.position(vertex));
+        CullReference { state, viewport, inexact }.visibility(corners)
+    }
 
     fn threads(&self, argument: Argument, generation: Gfx) -> Option<Vec<u32>> {
         let distance = if generation >= Gfx::Gfx12 { 9 } else { 16 };
@@ -202,6 +234,7 @@ impl Draw {
                     false => a | b << distance,
                 })
                 .collect(),
+            Argument::Connectivity => (0..).map(|number| self.connectivity(number, generation)).take(self.primitives.len()).collect(),
             Argument::VertexOffset(1) => self.primitives.iter().map(|[.., c]| *c).collect(),
             Argument::GeometryInvocation => {
                 (0..).zip(&self.primitives).map(|(number, _)| edges(number, 1, 8) | 3).collect()
@@ -210,8 +243,16 @@ impl Draw {
         })
     }
 
+    /// The word of a primitive that is exported as it is.
+    fn connectivity(&self, number: u32, generation: Gfx) -> u32 {
+        let (distance, edge) = if generation >= Gfx::Gfx12 { (9, 8) } else { (10, 9) };
+        let corners = (0..).zip(&self.primitives[number as usize][..self.corners]);
+        corners.fold(edges(number, distance, edge), |all, (at, vertex)| all | vertex << (at * distance))
+    }
+
     fn word(&self, argument: Argument) -> Option<u32> {
         Some(match argument {
+            Argument::PrimitiveVertices => self.corners as u32,
             Argument::CullState => self.state.word(),
             Argument::ViewportTransform(number) => self.viewport[usize::from(number)].to_bits(),
             Argument::GroupInfo => (self.outputs.len() as u32) << 12 | (self.primitives.len() as u32) << 22,
@@ -272,8 +313,108 @@ impl Draw {
         let exported = Exported::of(&outcome.messages, self.case.lanes);
         let left = self.primitives_left(&exported, options).map_err(|what| ("primitive", what))?;
         let interface = &compiled.args.interface;
+        self.compare_vertices(&exported, &memory, interface, options, left.vertices)?;
+        for (number, (point, content)) in self.buffers.iter().enumerate() {
+            let base = super::pipeline::BUFFERS + number as u64 * super::pipeline::BUFFER_STRIDE;
+            if !self.inexact && memory.get(base, content.len()).unwrap_or_default() != content {
+                return Err(("buffer", format!("{point:?} differs")));
+            }
+        }
+        Ok(left.sure)
+    }
+
+    /// Runs the workgroups of a draw whose primitives are captured, and compares exports of the last one, and all buffers. Returns how many primitives were written, and how many did not fit.
+    pub fn capture(&self, compiled: &Compiled, options: &Options, seed: u64) -> Result<[u64; 2], Problem> {
+        let program = Program::new(&compiled.code.words, CODE, options.gpu);
+        let interface = &compiled.args.interface;
+        let mut feedback = Feedback::new(&interface.captures, &mut Rng::new(seed ^ 0xfeed));
+        let mut memory = self.case.memory(options, interface, &[]);
+        feedback.map(&mut memory, options);
+        let mut ordered = feedback.ordered();
+        let mut exported = None;
+        let vertices = |corners: &[u32; 3]| {
+            let corners = corners[..self.corners].iter();
+            corners.map(|vertex| &self.outputs[*vertex as usize].slots).collect()
+        };
+        for group in 0..GROUPS {
+            let dispatch = self.turn(compiled, options, seed + u64::from(group), feedback.order(group), ordered);
+            let outcome = run(&program, &mut memory, &dispatch, None);
+            let allowed = |kind: &FaultKind| self.undefined && matches!(kind, FaultKind::Stored(..));
+            if let Some(fault) = outcome.faults.iter().find(|fault| !allowed(&fault.kind)) {
+                return Err(("run", format!("{fault}: {}", program.text(fault.at).unwrap_or_default())));
+            }
+            feedback.write(|_| self.primitives.iter().map(vertices).collect());
+            ordered = outcome.ordered;
+            exported = Some(Exported::of(&outcome.messages, self.case.lanes));
+        }
+        let same = |key: &InterfaceSlot, component: usize, found: u32, wanted: u32| {
+            let mask = self.mask(key, component);
+            found & mask == wanted & mask || self.inexact && close(found & mask, wanted & mask)
+        };
+        feedback.compare(&memory, &ordered, options, &same)?;
+        if let Some(exported) = exported {
+            let own = (0..self.outputs.len() as u32).map(|vertex| (vertex, vertex)).collect();
+            self.compare_vertices(&exported, &memory, interface, options, own)?;
+            let generation = options.gpu.generation();
+            for number in 0..self.primitives.len() as u32 {
+                let wanted = self.connectivity(number, generation);
+                let found = exported.values.get(&(20, number)).and_then(|own| own[0]);
+                if found != Some(wanted) {
+                    return Err(("primitive", format!("{number} is {found:x?}, not {wanted:#x}")));
+                }
+            }
+        }
+        Ok(feedback.sums())
+    }
+
+    /// The dispatch of a workgroup with a place in the order of a draw.
+    fn turn(
+        &self,
+        compiled: &Compiled,
+        options: &Options,
+        seed: u64,
+        order: u32,
+        ordered: OrderedState,
+    ) -> Dispatch {
+        let mut dispatch = self.dispatch(compiled, options, seed);
+        (dispatch.ordered, dispatch.gds) = (ordered, 16);
+        let info = compiled.args.find(Argument::GroupInfo).map(|location| location.reg.reg().0);
+        for (_, word) in dispatch.scalars.iter_mut().filter(|(reg, _)| Some(*reg) == info) {
+            *word |= order;
+        }
+        dispatch
+    }
+
+    /// Runs a workgroup before it is its turn: it has to wait, and to leave buffers and counters as they are. Returns whether there are buffers.
+    pub fn capture_early(&self, compiled: &Compiled, options: &Options, seed: u64) -> Result<bool, Problem> {
+        let program = Program::new(&compiled.code.words, CODE, options.gpu);
+        let interface = &compiled.args.interface;
+        let feedback = Feedback::new(&interface.captures, &mut Rng::new(seed ^ 0xfeed));
+        if !feedback.is_bound() {
+            return Ok(false);
+        }
+        let mut memory = self.case.memory(options, interface, &[]);
+        feedback.map(&mut memory, options);
+        let dispatch = self.turn(compiled, options, seed, feedback.order(1), feedback.ordered());
+        let outcome = run(&program, &mut memory, &dispatch, None);
+        if outcome.faults.is_empty() {
+            return Err(("run", "the workgroup does not wait".to_owned()));
+        }
+        feedback.compare(&memory, &outcome.ordered, options, &|_, _, _, _| false)?;
+        Ok(true)
+    }
+
+    /// Compares what is exported of vertices, each with its number.
+    fn compare_vertices(
+        &self,
+        exported: &Exported,
+        memory: &SimMemory,
+        interface: &Interface,
+        options: &Options,
+        vertices: BTreeMap<u32, u32>,
+    ) -> Result<(), Problem> {
         let stride = interface.parameters.len() as u64 * RING_ELEMENT;
-        for (vertex, number) in left.vertices {
+        for (vertex, number) in vertices {
             for (key, words) in &self.outputs[vertex as usize].slots {
                 for (component, word) in words.iter().enumerate() {
                     let Some(word) = word else { continue };
@@ -312,13 +453,7 @@ impl Draw {
                 }
             }
         }
-        for (number, (point, content)) in self.buffers.iter().enumerate() {
-            let base = super::pipeline::BUFFERS + number as u64 * super::pipeline::BUFFER_STRIDE;
-            if !self.inexact && memory.get(base, content.len()).unwrap_or_default() != content {
-                return Err(("buffer", format!("{point:?} differs")));
-            }
-        }
-        Ok(left.sure)
+        Ok(())
     }
 
     /// The bits of a component that count.

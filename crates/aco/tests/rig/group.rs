@@ -38,6 +38,8 @@ struct Strips {
     cuts: Vec<usize>,
     /// Vertices of other streams.
     others: Vec<(u8, Slots)>,
+    /// After how many of its vertices a strip of another stream ends.
+    other_cuts: Vec<(u8, usize)>,
 }
 
 impl Strips {
@@ -47,6 +49,33 @@ impl Strips {
             0 => self.vertices.iter().collect(),
             _ => self.others.iter().filter(|(own, _)| *own == stream).map(|(_, slots)| slots).collect(),
         }
+    }
+
+    /// For each vertex of a stream, the vertices of the primitive that ends with it, if there is one. Of a triangle that turns the other way, the second and the third vertex
+    /// change places.
+    fn primitives(&self, stream: u8, primitive: Option<Primitive>) -> Vec<Option<Vec<usize>>> {
+        let size = match primitive {
+            Some(Primitive::Points) => 1,
+            Some(Primitive::Lines) => 2,
+            _ => 3,
+        };
+        let ends = |vertex: usize| match stream {
+            0 => self.cuts.contains(&vertex),
+            _ => self.other_cuts.contains(&(stream, vertex)),
+        };
+        let mut strip = 0;
+        (0..self.stream(stream).len())
+            .map(|last| {
+                strip = if ends(last) { 1 } else { strip + 1 };
+                if strip < size {
+                    None
+                } else if size == 3 && (strip - size) % 2 == 1 {
+                    Some(vec![last - 2, last, last - 1])
+                } else {
+                    Some((0..size).rev().map(|back| last - back).collect())
+                }
+            })
+            .collect()
     }
 }
 
@@ -366,7 +395,10 @@ fn strips(outputs: Vec<VertexOutput>) -> Strips {
             VertexOutput::Vertex { stream: 0, slots, .. } => strips.vertices.push(slots),
             VertexOutput::Vertex { stream, slots, .. } => strips.others.push((stream, slots)),
             VertexOutput::EndPrimitive { stream: 0 } => strips.cuts.push(strips.vertices.len()),
-            _ => {}
+            VertexOutput::EndPrimitive { stream } => {
+                let end = strips.stream(stream).len();
+                strips.other_cuts.push((stream, end));
+            }
         }
     }
     strips

@@ -5,6 +5,7 @@
 pub mod captures;
 pub mod cases;
 pub mod culling;
+pub mod feedback;
 pub mod group;
 pub mod pipeline;
 pub mod recorded;

@@ -9,21 +9,27 @@ pub(super) struct Resource {
     pub(super) released: u32,
 }
 
+/// What workgroups share by which they take turns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OrderedState {
+    /// The number whose turn it is; `m0` says which one a wave has.
+    pub turn: u16,
+    /// Registers of streamout: eight of 32 bits, then eight of 64.
+    pub streamout: [u32; 24],
+}
+
 /// What the waves of a workgroup share beside memory.
 #[derive(Debug)]
 pub(super) struct Common {
     pub(super) resources: [Resource; 64],
-    /// Eight registers of 32 bits, then eight of 64.
-    pub(super) streamout: [u32; 24],
-    /// The wave whose turn it is.
-    pub(super) turn: u32,
+    pub(super) ordered: OrderedState,
     /// Counts changes that a wave may wait for.
     pub(super) changes: u64,
 }
 
 impl Default for Common {
     fn default() -> Common {
-        Common { resources: [Resource::default(); 64], streamout: [0; 24], turn: 0, changes: 0 }
+        Common { resources: [Resource::default(); 64], ordered: OrderedState::default(), changes: 0 }
     }
 }
 

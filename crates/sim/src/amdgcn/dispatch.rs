@@ -1,5 +1,7 @@
 //! What a grid of workgroups is run with, and with which timing.
 
+use super::common::OrderedState;
+
 pub use crate::run::Timing;
 
 /// The most threads of a workgroup.
@@ -45,6 +47,8 @@ pub struct Dispatch {
     pub lds_content: Vec<u8>,
     /// Bytes of GDS, which every workgroup finds zeroed.
     pub gds: u32,
+    /// What every workgroup finds of turns and registers of streamout.
+    pub ordered: OrderedState,
     /// Bytes of scratch of a lane.
     pub scratch: u32,
     /// The MODE register.
@@ -74,6 +78,7 @@ impl Default for Dispatch {
             lds: 0,
             lds_content: Vec::new(),
             gds: 0,
+            ordered: OrderedState::default(),
             scratch: 0,
             mode: 0x1c0,
             steps: 10_000_000,

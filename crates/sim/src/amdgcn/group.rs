@@ -45,6 +45,7 @@ impl<'m> Workgroup<'m> {
         let mut machine = Machine::new(program.gpu, program.base, view, number, seed, dispatch.steps);
         machine.gds = LocalMemory::new(dispatch.gds as usize, false);
         machine.lds = LocalMemory::new(dispatch.lds as usize, adversarial);
+        machine.common.ordered = dispatch.ordered;
         for (at, byte) in dispatch.lds_content.iter().enumerate().take(dispatch.lds as usize) {
             machine.lds.write(at as u64, 1, (*byte).into(), 0);
         }

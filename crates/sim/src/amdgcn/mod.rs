@@ -45,6 +45,7 @@ mod watch;
 mod wave;
 
 pub use crate::memory::{MapError, SimMemory};
+pub use common::OrderedState;
 pub use counters::WaitCounter;
 pub use dispatch::{Dispatch, Initial, Timing};
 pub use fault::{FaultKind, Missing, SimFault};

@@ -1,5 +1,6 @@
 //! A grid of workgroups over memory.
 
+use super::common::OrderedState;
 use super::dispatch::Dispatch;
 use super::fault::SimFault;
 use super::group::Workgroup;
@@ -22,6 +23,8 @@ pub struct Outcome {
     pub groups: u32,
     /// Exports and messages, workgroup by workgroup; of many the first ones.
     pub messages: Vec<WaveMessage>,
+    /// What the last workgroup left of turns and registers of streamout.
+    pub ordered: OrderedState,
 }
 
 /// What came of a workgroup.
@@ -30,6 +33,7 @@ struct GroupOutcome {
     messages: Vec<WaveMessage>,
     steps: u64,
     lane_steps: u64,
+    ordered: OrderedState,
 }
 
 /// Exports and messages that are kept.
@@ -52,6 +56,7 @@ fn one(
         messages: std::mem::take(&mut group.machine.messages),
         steps: group.steps,
         lane_steps: group.lane_steps,
+        ordered: group.machine.common.ordered,
     };
     GroupRun { written: group.machine.view.written(), complete, result }
 }
@@ -85,6 +90,7 @@ pub fn watch(
         outcome.messages.extend(group.messages.into_iter().take(room));
         outcome.steps += group.steps;
         outcome.lane_steps += group.lane_steps;
+        outcome.ordered = group.ordered;
     };
     let threads = dispatch.threads.clamp(1, 256);
     let groups = if threads > 1 && matches!(watch, Watch::Nobody) {

@@ -6,12 +6,12 @@
 //!
 //! LDS has columns with a dword of each vertex of the workgroup: [`Column`]; among them are the counts of [`super::emitted`].
 
-use super::emitted::{COUNT_BYTES, NO_PRIMITIVE};
+use super::emitted::{NO_PRIMITIVE, VERTEX_COUNTS};
 use super::exports::{Export, ONE};
 use super::primitive::PRIMITIVE;
 use super::slots::SlotPlace;
 use super::{Selected, Selector};
-use crate::abi::Argument;
+use crate::abi::{Argument, COUNT_BYTES};
 use crate::culling::{CLOCKWISE, COUNTERCLOCKWISE, DEGENERATE, OUTSIDE, PRECISION, SMALL};
 use crate::ir::{Operand, RegClass};
 use crate::stages::MergedWaveInfo;
@@ -25,7 +25,7 @@ const COLUMN_BYTES: u32 = GROUP_VERTICES * 4;
 /// Coordinates of a position.
 const COORDINATES: u32 = 4;
 /// Vertices of a primitive.
-const CORNERS: usize = 3;
+pub(super) const CORNERS: usize = 3;
 
 /// A column of LDS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,7 +84,7 @@ fn signs(negated: i32, absolute: i32) -> Mods {
 }
 
 /// x, y and w of a vertex.
-type Corner = [Operand; 3];
+pub(super) type Corner = [Operand; 3];
 
 impl Selector<'_> {
     fn column(&mut self, vertex: Operand, column: Column) -> SlotPlace {
@@ -123,7 +123,7 @@ impl Selector<'_> {
         let flag = self.choose(exists, flag, Operand::c32(0));
         let kept = self.valu_compare(Opcode::v_cmp_lg_u32, &[Operand::c32(0), flag]);
         let total = self.count_over_waves(kept)?;
-        let number = self.number_in_group(kept);
+        let number = self.number_in_group(VERTEX_COUNTS, kept);
         self.only_lanes(kept, |selector| {
             let place = selector.numbered_place(number);
             selector.store_local(place, &[Some(thread)]);
@@ -188,7 +188,7 @@ impl Selector<'_> {
     }
 
     /// Bits from one vertex to the next in the word of a primitive.
-    fn corner_distance(&self) -> u32 {
+    pub(super) fn corner_distance(&self) -> u32 {
         if self.gfx >= Gfx::Gfx12 { 9 } else { 10 }
     }
 
@@ -275,7 +275,7 @@ impl Selector<'_> {
         self.choose(culled, Operand::c32(NO_PRIMITIVE), word)
     }
 
-    fn both(&mut self, a: Operand, b: Operand) -> Operand {
+    pub(super) fn both(&mut self, a: Operand, b: Operand) -> Operand {
         let opcode = self.sized(Opcode::s_and_b32, Opcode::s_and_b64);
         let mask = self.program.lane_mask();
         self.salu(opcode, mask, &[a, b])
@@ -298,7 +298,7 @@ impl Selector<'_> {
     }
 
     /// The lanes whose triangle cannot be seen.
-    fn culled(&mut self, corners: &[Corner; CORNERS]) -> Operand {
+    pub(super) fn culled(&mut self, corners: &[Corner; CORNERS]) -> Operand {
         let [clockwise, counterclockwise] = self.turning(corners);
         let degenerate = self.degenerate(corners);
         let outside = self.outside(corners);

@@ -118,8 +118,12 @@ impl Selector<'_> {
                 self.store_vertex_local(&self.interface.passed.clone(), vertex);
             }
             Some(H::Es) => self.store_vertex_ring(&self.interface.outputs.clone()),
-            Some(H::Vs | H::Ngg) => {
+            Some(H::Vs) => {
                 self.capture_outputs(0)?;
+                return self.export_vertex();
+            }
+            Some(H::Ngg) => {
+                self.stage_captured();
                 return self.export_vertex();
             }
             _ => {}

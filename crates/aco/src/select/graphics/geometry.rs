@@ -116,10 +116,11 @@ impl Selector<'_> {
         let vertex = self.scalar(self.func.args(inst)[1]);
         if self.interface.hardware == Some(HardwareStage::Ngg) {
             let begin = self.emitted_place();
-            let vertex = self.scaled(vertex, slots.vertex_bytes());
+            let vertex = self.scaled(vertex, self.interface.emitted_bytes());
             let varying = self.sum(begin, vertex);
             let varying = self.sum(varying, place.varying);
-            self.store_local(SlotPlace { varying, ..place }, &values);
+            let constant = place.constant + self.interface.stream_offset(access.index);
+            self.store_local(SlotPlace { varying, constant }, &values);
             return Ok(());
         }
         // A component has a dword for each vertex.
@@ -137,7 +138,7 @@ impl Selector<'_> {
     }
 
     /// What is in memory of a vertex of a stream.
-    fn stream_slots(&self, stream: u8) -> &MemorySlots {
+    pub(super) fn stream_slots(&self, stream: u8) -> &MemorySlots {
         match usize::from(stream).checked_sub(1) {
             Some(other) => &self.interface.streams[other % OTHER_STREAMS],
             None => &self.interface.outputs,

@@ -1,6 +1,7 @@
 //! What only graphics stages have: inputs, interpolation, exports, quads, helpers. See [`crate::abi`] for what registers hold at the start.
 
 mod attributes;
+mod captured;
 mod captures;
 mod culling;
 mod emitted;

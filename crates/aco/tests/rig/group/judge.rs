@@ -5,6 +5,8 @@ use super::run::{
 };
 use super::{GroupExpectation, GroupPrograms, Slots};
 use crate::rig::captures;
+use crate::rig::culling::{CullReference, Visibility};
+use crate::rig::feedback::{Feedback, GROUPS};
 use crate::rig::pipeline::{
     BUFFER_STRIDE, BUFFERS, CODE, RING, RING_ELEMENT, RING_PART, RING_TOGETHER, close, has_undefined,
     stored_by,
@@ -20,6 +22,7 @@ use unwedge_shader::ir::Primitive;
 use unwedge_sim::amdgcn::{
     Control, FaultKind, MessageKind, Program, SimMemory, Timing, Watch, WaveMessage, run, watch,
 };
+use unwedge_testkit::mutate::Rng;
 
 /// The slots of a patch and of one of its vertices.
 fn vertex_of(slots: &Slots, vertex: u32) -> Slots {
@@ -220,6 +223,10 @@ pub fn judge_group(
     }
     let Some(compiled) = programs.programs.last() else { return Ok(()) };
     let of = GroupRun::new(expected, options, compiled);
+    let primitives = of.interface.hardware == Some(HardwareStage::Ngg);
+    if primitives && !of.interface.captures.words.is_empty() {
+        return judge_feedback(expected, of, compiled, seed);
+    }
     let mut memory = of.memory();
     let outcome = run_group(&of, compiled, seed, &mut memory)?;
     if programs.programs.len() == 1
@@ -234,7 +241,10 @@ pub fn judge_group(
     }
     match compiled.args.interface.hardware {
         Some(HardwareStage::Hs | HardwareStage::LsHs) => expected.patches(&memory, of.interface, options),
-        Some(HardwareStage::Ngg) => exported(expected, &of, &outcome.messages, &memory),
+        Some(HardwareStage::Ngg) => {
+            let left = left(expected, &of, None);
+            exported(expected, &of, &outcome.messages, &memory, left)
+        }
         _ => {
             expected.told(&outcome.messages, of.lanes)?;
             expected.emitted(&memory, &of)?;
@@ -292,14 +302,9 @@ fn exported(
     of: &GroupRun<'_>,
     messages: &[WaveMessage],
     memory: &SimMemory,
+    Left { vertices: all, words: wanted }: Left<'_>,
 ) -> Result<(), Problem> {
     let wrong = |what: String| Err(("output", what));
-    let all: Vec<(usize, &Slots)> = expected
-        .strips
-        .iter()
-        .enumerate()
-        .flat_map(|(primitive, strips)| strips.vertices.iter().map(move |slots| (primitive, slots)))
-        .collect();
     let mut values: BTreeMap<(u8, usize), [Option<u32>; 4]> = BTreeMap::new();
     let mut room = Vec::new();
     for message in messages {
@@ -320,7 +325,6 @@ fn exported(
     if room != [asked] {
         return wrong(format!("asked for {room:x?}, not for {count} vertices"));
     }
-    let wanted = primitives(expected, of);
     for (number, primitive) in wanted.iter().enumerate() {
         let found = values.get(&(20, number)).and_then(|words| words[0]);
         if found != Some(*primitive) {
@@ -359,35 +363,119 @@ fn exported(
     Ok(())
 }
 
-/// The words of primitives, one for each vertex.
-fn primitives(expected: &GroupExpectation, of: &GroupRun<'_>) -> Vec<u32> {
+/// Vertices that are exported, each with the invocation that emitted it, and the words of primitives, one for each vertex.
+struct Left<'e> {
+    vertices: Vec<(usize, &'e Slots)>,
+    words: Vec<u32>,
+}
+
+/// What is left of the first stream if some triangles are culled. `None` of them: all vertices are left.
+fn left<'e>(
+    expected: &'e GroupExpectation,
+    of: &GroupRun<'_>,
+    culled: Option<&dyn Fn(&[&Slots]) -> bool>,
+) -> Left<'e> {
     let distance = if of.options.gpu.generation() >= Gfx::Gfx12 { 9 } else { 10 };
-    let size = match expected.second.info.output_primitive {
-        Some(Primitive::Points) => 1,
-        Some(Primitive::Lines) => 2,
-        _ => 3,
-    };
-    let mut words = Vec::new();
-    for strips in &expected.strips {
-        let mut strip = 0;
-        for vertex in 0..strips.vertices.len() {
-            if strips.cuts.contains(&vertex) {
-                strip = 0;
+    let mut left = Left { vertices: Vec::new(), words: Vec::new() };
+    for (invocation, strips) in expected.strips.iter().enumerate() {
+        let vertices = strips.stream(0);
+        let mut own = strips.primitives(0, expected.second.info.output_primitive);
+        let mut stays = vec![culled.is_none(); vertices.len()];
+        if let Some(culled) = culled {
+            for primitive in &mut own {
+                let slots = primitive.iter().flatten().map(|at| vertices[*at]).collect::<Vec<_>>();
+                *primitive = primitive.take().filter(|_| !culled(&slots));
+                primitive.iter().flatten().for_each(|at| stays[*at] = true);
             }
-            strip += 1;
-            let last = words.len() as u32;
-            let corners: Vec<u32> = if strip < size {
-                words.push(0x8000_0000);
-                continue;
-            } else if size == 3 && (strip - size) % 2 == 1 {
-                vec![last - 2, last, last - 1]
-            } else {
-                (0..size).rev().map(|back| last - back).collect()
-            };
-            words.push((0..).zip(corners).fold(0, |all, (at, corner)| all | corner << (at * distance)));
+        }
+        let mut numbers = vec![0; vertices.len()];
+        for (at, slots) in vertices.into_iter().enumerate().filter(|(at, _)| stays[*at]) {
+            numbers[at] = left.vertices.len() as u32;
+            left.vertices.push((invocation, slots));
+            let corners = own[at].iter().flatten();
+            let word = (0..).zip(corners).fold(0, |all, (place, corner)| all | numbers[*corner] << (place * distance));
+            left.words.push(if own[at].is_some() { word } else { 0x8000_0000 });
         }
     }
-    words
+    left
+}
+
+/// Workgroups of primitive shaders that cull what geometry shaders emit. Returns how many triangles had to stay, and how many had to go; `None` if the reference does not know of one.
+pub fn judge_culled(
+    expected: &GroupExpectation,
+    programs: &GroupPrograms,
+    options: &Options,
+    seed: u64,
+    mut culls: CullReference,
+) -> Result<Option<[usize; 2]>, Problem> {
+    let Some(compiled) = programs.programs.last() else { return Ok(None) };
+    let mut of = GroupRun::new(expected, options, compiled);
+    culls.inexact = expected.inexact;
+    of.culls = Some(culls);
+    let position = |slots: &Slots| {
+        let words = slots.get(&InterfaceSlot { slot: 0, vertex: 0, patch: false, index: 0 })?;
+        let words: Vec<u32> = words.iter().copied().collect::<Option<_>>()?;
+        Some(std::array::from_fn(|lane| f32::from_bits(words[lane])))
+    };
+    let mut sure = [0; 2];
+    for strips in &expected.strips {
+        let vertices = strips.stream(0);
+        for corners in strips.primitives(0, expected.second.info.output_primitive).into_iter().flatten() {
+            let corners: Option<Vec<_>> = corners.iter().map(|at| position(vertices[*at])).collect();
+            let Some(corners) = corners else { return Ok(None) };
+            match culls.visibility([corners[0], corners[1], corners[2]]) {
+                Visibility::Visible => sure[0] += 1,
+                Visibility::Hidden => sure[1] += 1,
+                Visibility::Any => return Ok(None),
+            }
+        }
+    }
+    let mut memory = of.memory();
+    let outcome = run_group(&of, compiled, seed, &mut memory)?;
+    let culled = |slots: &[&Slots]| {
+        let corners: Vec<_> = slots.iter().filter_map(|slots| position(slots)).collect();
+        matches!(corners[..], [a, b, c] if culls.visibility([a, b, c]) == Visibility::Hidden)
+    };
+    let left = left(expected, &of, Some(&culled));
+    exported(expected, &of, &outcome.messages, &memory, left)?;
+    Ok(Some(sure))
+}
+
+/// Runs the workgroups of a draw whose primitives are captured.
+fn judge_feedback(
+    expected: &GroupExpectation,
+    mut of: GroupRun<'_>,
+    compiled: &Compiled,
+    seed: u64,
+) -> Result<(), Problem> {
+    let mut feedback = Feedback::new(&of.interface.captures, &mut Rng::new(seed ^ 0xfeed));
+    let mut memory = of.memory();
+    feedback.map(&mut memory, of.options);
+    of.ordered = feedback.ordered();
+    let mut messages = Vec::new();
+    let primitive = expected.second.info.output_primitive;
+    let captured = |stream: u8| {
+        let mut all: Vec<Vec<&Slots>> = Vec::new();
+        for strips in &expected.strips {
+            let vertices = strips.stream(stream);
+            let own = strips.primitives(stream, primitive).into_iter().flatten();
+            all.extend(own.map(|corners| corners.into_iter().map(|at| vertices[at]).collect()));
+        }
+        all
+    };
+    for group in 0..GROUPS {
+        of.order = feedback.order(group);
+        let outcome = run_group(&of, compiled, seed + u64::from(group), &mut memory)?;
+        feedback.write(captured);
+        (of.ordered, messages) = (outcome.ordered, outcome.messages);
+    }
+    let masks = expected.masks();
+    feedback.compare(&memory, &of.ordered, of.options, &|key, component, found, wanted| {
+        let mask = masks.get(&(key.slot, component)).copied().unwrap_or(u32::MAX);
+        expected.same(Some(found), wanted, mask)
+    })?;
+    let left = left(expected, &of, None);
+    exported(expected, &of, &messages, &memory, left)
 }
 
 /// The shader that exports vertices of the ring, and captures those of all streams.

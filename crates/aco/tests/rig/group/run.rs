@@ -1,6 +1,7 @@
 //! Runs programs of a workgroup on the emulator: memory, rings, registers.
 
 use super::GroupExpectation;
+use crate::rig::culling::CullReference;
 use crate::rig::pipeline::{CODE, FIRST_PATCH, MACHINE_STEPS, PATCH_OFFSET, RINGS};
 use crate::rig::recorded::Problem;
 use std::collections::BTreeMap;
@@ -10,7 +11,7 @@ use unwedge_aco::stages::HardwareStage;
 use unwedge_aco::{Compiled, Options};
 use unwedge_isa::amdgcn::Gfx;
 use unwedge_shader::ir::Stage;
-use unwedge_sim::amdgcn::{Dispatch, FaultKind, Outcome, Program, SimMemory, Timing, run};
+use unwedge_sim::amdgcn::{Dispatch, FaultKind, OrderedState, Outcome, Program, SimMemory, Timing, run};
 use unwedge_testkit::pack::bytes;
 
 /// Where patches are left, and the offset there; tessellation factors; the rings before and after geometry shaders.
@@ -66,6 +67,11 @@ pub(super) struct GroupRun<'e> {
     /// Where emitted vertices and their numbers are in LDS.
     emitted: [u32; 2],
     pub(super) lds: u32,
+    /// The place of the workgroup in the order of the draw, and what it finds of turns and registers of streamout.
+    pub(super) order: u32,
+    pub(super) ordered: OrderedState,
+    /// What it culls.
+    pub(super) culls: Option<CullReference>,
 }
 
 impl<'e> GroupRun<'e> {
@@ -97,8 +103,12 @@ impl<'e> GroupRun<'e> {
         };
         let begin = counts[0] as u32 * passed.vertex_bytes();
         let shared = expected.patches.len() as u32 * interface.shared.patch_bytes(second.output_vertices);
-        let numbers = begin + emitted as u32 * interface.outputs.vertex_bytes();
-        let after = if primitives { numbers + 64 + emitted as u32 * 4 } else { begin + shared };
+        let numbers = begin + emitted as u32 * interface.emitted_bytes();
+        let after = if primitives {
+            numbers + interface.count_bytes() + emitted as u32 * 4
+        } else {
+            begin + shared
+        };
         GroupRun {
             expected,
             options,
@@ -108,6 +118,9 @@ impl<'e> GroupRun<'e> {
             waves: threads.div_ceil(lanes),
             emitted: [begin, numbers],
             lds: after.max(compiled.code.lds_bytes).max(4),
+            order: 0,
+            ordered: OrderedState::default(),
+            culls: None,
         }
     }
 
@@ -211,7 +224,9 @@ impl<'e> GroupRun<'e> {
             Argument::PatchCount => self.expected.patches.len() as u32,
             Argument::EsToGs => ES_OFFSET,
             Argument::EmittedLds => self.emitted[0] | self.emitted[1] << 16,
-            Argument::GroupInfo => (self.counts[0] as u32) << 12 | (self.counts[1] as u32) << 22,
+            Argument::CullState => self.culls?.state.word(),
+            Argument::ViewportTransform(number) => self.culls?.viewport[usize::from(number)].to_bits(),
+            Argument::GroupInfo => self.order | (self.counts[0] as u32) << 12 | (self.counts[1] as u32) << 22,
             _ => return self.expected.first.word(argument),
         })
     }
@@ -261,6 +276,8 @@ impl<'e> GroupRun<'e> {
             size: [(self.waves * self.lanes) as u32, 1, 1],
             lds: self.lds,
             lds_content: self.local(),
+            gds: 16,
+            ordered: self.ordered,
             scratch: compiled.code.scratch_bytes,
             mode: 0x100 | u32::from(compiled.float_mode),
             timing,

@@ -2,9 +2,10 @@
 //! registers of streamout.
 //!
 //! A wave that must wait executes its instruction again when something has changed; if nothing can, that is a fault, never a
-//! hang. Every workgroup finds all of it as it finds GDS: zero. So no wave waits for another workgroup's.
+//! hang. Every workgroup finds resources as it finds GDS, zero, and turns and registers of streamout as the dispatch says. So no wave waits for another workgroup's.
 //! Facts: AMD's ISA manuals of RDNA 3 (registers of streamout), the kernel's and ROCm's use of GWS (the resource is
-//! `m0` from bit 16 on and the offset, a barrier counts waves less one), Mesa's of ordered counts.
+//! `m0` from bit 16 on and the offset, a barrier counts waves less one), Mesa's of ordered counts, LLVM's
+//! `IntrinsicsAMDGPU.td` (`m0` of ordered counts).
 
 use super::super::access::{self};
 use super::super::apply;
@@ -82,14 +83,16 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
 
 /// Adds to counters of GDS, or swaps them, when it is the wave's turn.
 fn ordered_count(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedInst, ds: &DsOp, lanes: u64) {
-    if wave.id != machine.common.turn {
+    // The lower half of `m0` has the number of the wave among all that count, the upper one the address.
+    let m0 = apply::address_scalar(machine, wave, Reg::M0);
+    if m0 as u16 != machine.common.ordered.turn {
         return block(machine, wave, decoded);
     }
     let (index, control) = (ds.offset & 0xff & !3, ds.offset >> 8);
     // From gfx10 on so many lanes have a counter each; else the first one has one.
     let count = if machine.gpu.generation() >= Gfx::Gfx10 { 1 + (control >> 6 & 3) } else { 1 };
     let used = if count == 1 { lanes & lanes.wrapping_neg() } else { lanes & ((1 << count) - 1) };
-    let base = u64::from(apply::address_scalar(machine, wave, Reg::M0) >> 16) + u64::from(index);
+    let base = u64::from(m0 >> 16) + u64::from(index);
     let Some(data) = apply::given(machine, wave, ds.address, used) else { return };
     let mut before = splat(0);
     for lane in bits(used) {
@@ -100,7 +103,8 @@ fn ordered_count(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedIn
         machine.gds.write(at, 4, new.into(), 0);
     }
     if control & 3 != 0 {
-        machine.common.turn += 1;
+        let turn = &mut machine.common.ordered.turn;
+        *turn = turn.wrapping_add(1);
         machine.common.changes += 1;
     }
     put(machine, wave, ds, used, &[before], &[splat(0)]);
@@ -114,7 +118,7 @@ fn streamout(machine: &mut Machine<'_>, wave: &mut Wave, ds: &DsOp, lanes: u64, 
     let Some(data) = apply::given(machine, wave, ds.data[0], lanes) else { return };
     let mut before = [splat(0); 2];
     for lane in bits(lanes) {
-        let registers = &mut machine.common.streamout;
+        let registers = &mut machine.common.ordered.streamout;
         let low = u64::from(registers[at]);
         let old = if wide { low | u64::from(registers[at + 1]) << 32 } else { low };
         let by = u64::from(data[lane]);
