@@ -214,7 +214,8 @@ impl Linker {
                     vertex.append(&mut patch);
                     self.options.graphics.parameters = Some(vertex.iter().copied().collect());
                     vertex.extend(own.outputs.iter().filter(|slot| **slot < FIRST_LOCATION_SLOT));
-                    let captures = Captures::of(shader).map_err(|error| at_stage(shader.info.stage, error))?;
+                    let captures =
+                        Captures::of(shader).map_err(|error| at_stage(shader.info.stage, error))?;
                     vertex.extend(captures.words.iter().map(|word| word.slot));
                     vertex.insert(VERTEX_FLAGS);
                 }

@@ -66,15 +66,18 @@ pub(crate) fn shortened(inst: &amdgcn::Inst, variants: &Variants) -> Option<amdg
         codec::encode(&short, variants.gpu()).is_ok().then_some(short)
     };
     let (other, factor) = if vector(b) { (a, b) } else { (b, a) };
-    let sum_in_place = || (to == summand && vector(factor)).then(|| short(sum.accumulate, &[to, other, factor]))?;
-    sum_in_place().or_else(|| [(a, b), (b, a)].into_iter().find_map(|(factor, other)| {
-        let opcode = if literal(summand) && vector(other) {
-            sum.add_literal
-        } else if literal(other) && vector(summand) {
-            sum.multiply_literal
-        } else {
-            return None;
-        };
-        short(opcode, &[to, factor, other, summand])
-    }))
+    let sum_in_place =
+        || (to == summand && vector(factor)).then(|| short(sum.accumulate, &[to, other, factor]))?;
+    sum_in_place().or_else(|| {
+        [(a, b), (b, a)].into_iter().find_map(|(factor, other)| {
+            let opcode = if literal(summand) && vector(other) {
+                sum.add_literal
+            } else if literal(other) && vector(summand) {
+                sum.multiply_literal
+            } else {
+                return None;
+            };
+            short(opcode, &[to, factor, other, summand])
+        })
+    })
 }

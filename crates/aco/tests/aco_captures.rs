@@ -175,14 +175,16 @@ fn primitive_shaders_capture_in_order() {
         let options = &targets[*seed as usize % targets.len()];
         let stage = shader.info.stage;
         let result = match stage {
-            Stage::Geometry => run(&shader, options, *seed)?.map(|captures| {
-                [0, 1].map(|stream| u64::from(captures.has_stream(stream)))
-            }),
+            Stage::Geometry => run(&shader, options, *seed)?
+                .map(|captures| [0, 1].map(|stream| u64::from(captures.has_stream(stream)))),
             _ => run_primitives(&shader, options, *seed)?,
         };
         let lanes = if options.gpu.wave64() { 64 } else { 32 };
         let name = options.gpu.name();
-        Some((stage, result.map_err(|(step, what)| format!("seed {seed}, {name} wave{lanes}: {step} {what}"))))
+        Some((
+            stage,
+            result.map_err(|(step, what)| format!("seed {seed}, {name} wave{lanes}: {step} {what}")),
+        ))
     });
     let (mut sums, mut shaders, mut wrong) = ([[0; 2]; 3], [0; 3], Vec::new());
     for (stage, result) in results.into_iter().flatten() {

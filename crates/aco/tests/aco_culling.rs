@@ -13,8 +13,8 @@ use unwedge_aco::Options;
 use unwedge_aco::culling::CullState;
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_shader::ir::{
-    Base, Builder, FIRST_LOCATION_SLOT, Op, Payload, Primitive, Shader, SlotAccess, SlotDir, Stage, SystemValue,
-    Type,
+    Base, Builder, FIRST_LOCATION_SLOT, Op, Payload, Primitive, Shader, SlotAccess, SlotDir, Stage,
+    SystemValue, Type,
 };
 use unwedge_testkit::mutate::Rng;
 use unwedge_testkit::shaders::random_stage;
@@ -185,7 +185,9 @@ fn random_shaders_cull() {
     let targets = targets();
     let results = in_parallel(&seeds(600), |seed| {
         let shader = random_stage(&mut Rng::new(*seed));
-        matches!(shader.info.stage, Stage::Vertex | Stage::TessEval).then(|| one(&shader, &targets[*seed as usize % targets.len()], None, *seed)).flatten()
+        matches!(shader.info.stage, Stage::Vertex | Stage::TessEval)
+            .then(|| one(&shader, &targets[*seed as usize % targets.len()], None, *seed))
+            .flatten()
     });
     let (runs, sure) = sums(results);
     assert!(runs > 0 && sure[1] > 0, "shaders cull");

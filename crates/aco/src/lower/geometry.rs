@@ -166,9 +166,7 @@ impl Counters {
         let mut stores: Vec<Inst> = Vec::new();
         for inst in insts {
             match (func.op(inst), func.payload(inst)) {
-                (Op::StoreSlot, Payload::Slot(access))
-                    if self.stores(access.index) =>
-                {
+                (Op::StoreSlot, Payload::Slot(access)) if self.stores(access.index) => {
                     stores.push(inst);
                 }
                 (Op::StoreSlot, _) => func.unlink(inst),

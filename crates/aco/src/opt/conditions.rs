@@ -77,7 +77,8 @@ impl Combiner<'_> {
         let &last = before.find(|own| super::combine::writes_scc(self.program, **own))?;
         let same = self.program.operands(last) == self.program.operands(inst);
         let definition = self.program.definitions(last).first().filter(|_| same)?;
-        (self.program.op(last) == Op::Hw(opposite)).then_some(Operand::temp(definition.temp?, definition.class))
+        (self.program.op(last) == Op::Hw(opposite))
+            .then_some(Operand::temp(definition.temp?, definition.class))
     }
 
     /// Turns a branch or a choice round.

@@ -234,7 +234,10 @@ impl Draw {
                     false => a | b << distance,
                 })
                 .collect(),
-            Argument::Connectivity => (0..).map(|number| self.connectivity(number, generation)).take(self.primitives.len()).collect(),
+            Argument::Connectivity => (0..)
+                .map(|number| self.connectivity(number, generation))
+                .take(self.primitives.len())
+                .collect(),
             Argument::VertexOffset(1) => self.primitives.iter().map(|[.., c]| *c).collect(),
             Argument::GeometryInvocation => {
                 (0..).zip(&self.primitives).map(|(number, _)| edges(number, 1, 8) | 3).collect()
@@ -337,7 +340,8 @@ impl Draw {
             corners.map(|vertex| &self.outputs[*vertex as usize].slots).collect()
         };
         for group in 0..GROUPS {
-            let dispatch = self.turn(compiled, options, seed + u64::from(group), feedback.order(group), ordered);
+            let dispatch =
+                self.turn(compiled, options, seed + u64::from(group), feedback.order(group), ordered);
             let outcome = run(&program, &mut memory, &dispatch, None);
             let allowed = |kind: &FaultKind| self.undefined && matches!(kind, FaultKind::Stored(..));
             if let Some(fault) = outcome.faults.iter().find(|fault| !allowed(&fault.kind)) {

@@ -64,7 +64,8 @@ impl Feedback {
 
     /// Whether a buffer that is captured has any bytes.
     pub fn is_bound(&self) -> bool {
-        let used = |buffer: &usize| self.captures.words.iter().any(|word| usize::from(word.buffer) == *buffer);
+        let used =
+            |buffer: &usize| self.captures.words.iter().any(|word| usize::from(word.buffer) == *buffer);
         (0..BUFFERS).filter(used).any(|buffer| self.sizes[buffer] > 0)
     }
 
@@ -159,7 +160,9 @@ impl Feedback {
                     let (size, written) = (self.sizes[buffer], self.written[buffer]);
                     return Err((
                         "feedback",
-                        format!("buffer {buffer} ({written} of {size}), dword {at}: {found:#x}, not {wanted:x?}"),
+                        format!(
+                            "buffer {buffer} ({written} of {size}), dword {at}: {found:#x}, not {wanted:x?}"
+                        ),
                     ));
                 }
             }

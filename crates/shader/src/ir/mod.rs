@@ -24,9 +24,9 @@ pub use entities::{Func, Inst, Loc, Region, Resource, TypeId, Value, Var};
 pub use function::{Function, Lanes, RegionOwner, ValueDef};
 pub use op::{Op, OpRow, Rule, Traits};
 pub use payload::{
-    Access, AmdBuffer, AmdExport, AmdInput, AmdNumber, AmdRegisters, AmdTyped, AtomicOp, BarrierInfo, Dim, ImageAccess,
-    ImageFlags, InterpAt, MemAccess, MemoryKinds, Order, Payload, PayloadForm, QuadDir, Scope, SlotAccess,
-    SlotDir, Space,
+    Access, AmdBuffer, AmdExport, AmdInput, AmdNumber, AmdRegisters, AmdTyped, AtomicOp, BarrierInfo, Dim,
+    ImageAccess, ImageFlags, InterpAt, MemAccess, MemoryKinds, Order, Payload, PayloadForm, QuadDir, Scope,
+    SlotAccess, SlotDir, Space,
 };
 pub use shader::{
     Builtin, FloatMode, Modes, Primitive, ResourceClass, ResourceData, Shader, ShaderInfo, SourceLoc,

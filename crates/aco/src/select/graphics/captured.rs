@@ -153,10 +153,19 @@ impl Selector<'_> {
                         for &(buffer, descriptor, begin) in &targets {
                             let stride = selector.interface.captures.strides[usize::from(buffer)];
                             let bytes = selector.scaled(vertices, stride);
-                            let own =
-                                selector.valu(Opcode::v_mul_u32_u24, RegClass::V1, &[bytes, primitives.number]);
+                            let own = selector.valu(
+                                Opcode::v_mul_u32_u24,
+                                RegClass::V1,
+                                &[bytes, primitives.number],
+                            );
                             let begin = selector.vector_add(begin, own);
-                            selector.write_vertex((stream, buffer), vertex, descriptor, begin, corner * stride);
+                            selector.write_vertex(
+                                (stream, buffer),
+                                vertex,
+                                descriptor,
+                                begin,
+                                corner * stride,
+                            );
                         }
                         Ok(())
                     })
@@ -296,7 +305,8 @@ impl Selector<'_> {
 
     fn reserve_bound(&mut self, streams: &[(u8, Operand)], buffers: &[Reservation]) -> Selected<()> {
         let needed: Vec<(u8, Operand)> = buffers.iter().map(|own| (own.buffer, own.needed)).collect();
-        let begins = if self.gfx >= Gfx::Gfx12 { self.reserve_memory(&needed) } else { self.reserve_gds(&needed) };
+        let begins =
+            if self.gfx >= Gfx::Gfx12 { self.reserve_memory(&needed) } else { self.reserve_gds(&needed) };
         let mut surplus = Vec::new();
         let mut counts = Vec::new();
         for &(stream, count) in streams {

@@ -393,7 +393,9 @@ fn left<'e>(
             numbers[at] = left.vertices.len() as u32;
             left.vertices.push((invocation, slots));
             let corners = own[at].iter().flatten();
-            let word = (0..).zip(corners).fold(0, |all, (place, corner)| all | numbers[*corner] << (place * distance));
+            let word = (0..)
+                .zip(corners)
+                .fold(0, |all, (place, corner)| all | numbers[*corner] << (place * distance));
             left.words.push(if own[at].is_some() { word } else { 0x8000_0000 });
         }
     }

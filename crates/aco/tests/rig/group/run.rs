@@ -104,11 +104,8 @@ impl<'e> GroupRun<'e> {
         let begin = counts[0] as u32 * passed.vertex_bytes();
         let shared = expected.patches.len() as u32 * interface.shared.patch_bytes(second.output_vertices);
         let numbers = begin + emitted as u32 * interface.emitted_bytes();
-        let after = if primitives {
-            numbers + interface.count_bytes() + emitted as u32 * 4
-        } else {
-            begin + shared
-        };
+        let after =
+            if primitives { numbers + interface.count_bytes() + emitted as u32 * 4 } else { begin + shared };
         GroupRun {
             expected,
             options,
