@@ -331,7 +331,7 @@ impl Selector<'_> {
     }
 
     /// Operands of an LDS instruction, whose last one is [`LDS_LIMIT`], as the GPU has them.
-    fn lds_operands<'o>(&self, operands: &'o [Operand]) -> &'o [Operand] {
+    pub(super) fn lds_operands<'o>(&self, operands: &'o [Operand]) -> &'o [Operand] {
         if self.gfx <= Gfx::Gfx8 {
             operands
         } else {

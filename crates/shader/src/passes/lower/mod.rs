@@ -23,7 +23,7 @@ pub use locals::lower_locals;
 pub use narrow::{NarrowOptions, lower_narrow};
 pub use offsets::lower_texel_offsets;
 pub use outputs::{collect_outputs, lower_outputs};
-pub use subgroups::{Reductions, SubgroupOptions, lower_subgroups};
+pub use subgroups::{Quads, Reductions, SubgroupOptions, lower_subgroups};
 pub use textures::{TextureOptions, lower_textures};
 
 use crate::ir::{Function, Inst, Op, Value};
