@@ -20,7 +20,7 @@ use unwedge_shader::interp::{
 };
 use unwedge_shader::ir::{ResourceClass, Shader, Stage};
 use unwedge_sim::amdgcn::{
-    Dispatch, Initial, MapError, Program, SCRATCH_BUFFER, SimMemory, Timing, Watch, watch,
+    Dispatch, Initial, MAX_GROUPS, MapError, Program, SCRATCH_BUFFER, SimMemory, Timing, Watch, watch,
 };
 
 /// Steps of the interpreter for an instruction of the code, at most.
@@ -37,10 +37,6 @@ const TABLE_LIMIT: u32 = 1 << 20;
 const TABLES_LIMIT: usize = 1 << 26;
 /// What starts of tables and buffers are multiples of; at least as much is free between them.
 const ALIGNMENT: u64 = 0x1_0000;
-
-/// The most workgroups of a run, and the most instructions that all of them together may execute.
-const GROUPS: u64 = 1 << 20;
-const STEPS: u64 = 1 << 36;
 
 /// A run on the emulator.
 #[derive(Debug)]
@@ -75,7 +71,7 @@ pub enum EmulationError {
     #[error("the place of descriptor {} in its set is not known, or too far", descriptor_name(*.0))]
     Descriptor(BindingPoint),
     /// More workgroups than are run.
-    #[error("--groups asks for {0} workgroups; at most {GROUPS} are run")]
+    #[error("--groups asks for {0} workgroups; at most {MAX_GROUPS} are run")]
     Groups(u64),
     /// Memory is too large.
     #[error(transparent)]
@@ -334,13 +330,12 @@ impl EmulationView {
             return Err(EmulationError::Unbound(output.point));
         }
         let groups = request.workgroups.0.iter().fold(1u64, |all, axis| all.saturating_mul((*axis).into()));
-        if groups > GROUPS {
+        if groups > MAX_GROUPS.into() {
             return Err(EmulationError::Groups(groups));
         }
         let mut layout = Layout::of(shader, bindings, options)?;
         let (gpu, size) = (&options.gpu, shader.info.workgroup_size);
-        let mut dispatch = layout.dispatch(&compiled.compiled, gpu, size, &bindings.push, request);
-        dispatch.steps = request.steps.min(STEPS / groups.max(1));
+        let dispatch = layout.dispatch(&compiled.compiled, gpu, size, &bindings.push, request).bounded();
         let program = Program::new(&compiled.compiled.code.words, CODE, *gpu);
         let outcome = watch(&program, &mut layout.memory, &dispatch, Watch::Nobody);
         let before = bindings.memory.clone();

@@ -5,6 +5,7 @@ mod bounds;
 mod derivatives;
 mod division;
 mod int64;
+mod int64_float;
 mod io;
 mod locals;
 mod narrow;
