@@ -7,7 +7,7 @@ mod rig;
 use rig::recorded::assembly;
 use rig::{GPUS, OUTPUT, TABLE, buffer_shader};
 use unwedge_aco::abi::Argument;
-use unwedge_aco::ir::RegCounts;
+use unwedge_aco::ir::{Progress, RegCounts};
 use unwedge_aco::ir::shape::Variants;
 use unwedge_aco::{
     Compiled, FRONT_PHASES, Limits, Masked, Options, UNREPAIRED_PHASES, compile, finish_watched, front, valid,
@@ -55,8 +55,10 @@ fn executed_within(
     let Masked { mut program, args, float_mode } = result.map_err(|e| e.to_string())?;
     let mut invalid = None;
     let code = finish_watched(&mut program, limits, &mut |phase, program| {
+        let has_registers = matches!(program.progress, Progress::Allocated | Progress::Eliminated);
+        let registers = if has_registers { valid::ra(program) } else { Ok(()) };
         if invalid.is_none()
-            && let Err(violations) = valid::ir(program, &variants)
+            && let Err(violations) = valid::ir(program, &variants).and(registers)
         {
             invalid = Some(format!("after {}: {}", phase.name(), violations[0].describe(program)));
         }
@@ -220,6 +222,23 @@ fn lanes_leave_a_loop_with_the_uniform_values_of_their_iteration() {
         );
         compare(&text);
     }
+}
+
+/// A variable that the loop sets before anything reads it has any value on the way into the loop, and still a register.
+#[test]
+fn a_value_that_is_undefined_before_a_loop_has_its_register() {
+    let body = "%0: b32 = const<0x0>\n%1: b32 = const<0x1>\n%2: b32 = const<0x2>\n%3: b32 = const<0x5>\n\
+        %7: handle = descriptor<r0> %0\n%8: handle = descriptor<r1> %0\n%11: b32x3 = sysval<global_invocation_id>\n\
+        %12: b32 = extract<0> %11\n%13: b32 = ishl %12, %2\n%18: b32 = const<0xfc>\n%19: b32 = iand %13, %18\n\
+        %14: b32 = load<storage align 4 access readonly|restrict> %7, %19\n%6: b32 = const<0x6>\n%15: b32 = ishl %12, %6\n\
+        %16: b32 = undef\n%17: b32 = undef\n\
+        %20: b32 = loop<L0> %0, %16, %17 (%21: b32, %22: b32, %23: b32) {\n\
+        %24: b1 = ieq %21, %0\n%25: b32 = select %24, %14, %22\n%26: b32 = iadd %25, %12\n\
+        %27: b1 = ieq %21, %1\n%28: b32 = select %27, %26, %23\n%29: b1 = ult %21, %3\n\
+        if<L1> %29 {\nbreak<L1>\n} else {\n%30: b32 = iadd %26, %28\nbreak<L0> %30\n}\n\
+        %31: b32 = iadd %21, %1\ncontinue<L0> %31, %26, %28\n}\n\
+        store<storage align 4> %20, %8, %15\n";
+    compare(&buffer_shader(64, 0, body));
 }
 
 /// A comparison in a loop has the bits of the lanes of one iteration, so the same comparison after the loop is made again.

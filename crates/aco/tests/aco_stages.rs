@@ -1,35 +1,52 @@
-//! The measure of graphics stages: what this compiler makes of the vertex and fragment shaders of the conformance suite, beside what Mesa's RADV made of them with ACO.
+//! The measure of graphics stages: what this compiler makes of the graphics shaders of the conformance suite, beside what Mesa's RADV made of them with ACO.
 //!
-//! Modules are compiled from SPIR-V, each alone: RADV links the stages of a pipeline first, and knows the formats of vertices and attachments, which are not
+//! Modules are compiled from SPIR-V, each alone, or two where the GPU merges their stages: RADV links the stages of a pipeline first, and knows the formats of vertices and attachments, which are not
 //! recorded. Colours are exported as floats of 16 bits, as most of its pipelines do. Ratios are geometric means by stage and chip. Without `UNWEDGE_ALL`, some
-//! modules are taken. Nothing is required of the ratios yet.
+//! modules are taken of the stages that have many. Nothing is required of the ratios yet.
 
 mod rig;
 
 use rig::recorded::{columns, in_parallel};
 use std::collections::{BTreeMap, BTreeSet};
 use unwedge_aco::graphics::TargetFormat;
+use unwedge_aco::stages::PipelineShape;
 use unwedge_aco::occupancy::allocated_vgprs;
-use unwedge_aco::{Options, compile};
+use unwedge_aco::{Options, compile, compile_merged};
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_shader::front::spirv::{Options as ReadOptions, Reader, words};
 use unwedge_shader::ir::{Shader, Stage};
 use unwedge_testkit::data;
 
 const MEASURES: [&str; 3] = ["instructions", "code_size", "vgprs"];
-/// Of how many modules one is taken without `UNWEDGE_ALL`.
+/// Of how many vertex or fragment shaders one is taken without `UNWEDGE_ALL`.
 const SAMPLE: usize = 29;
 
-/// A module, and what was made of it.
+/// A shader: its stage, entry point and module.
+type Source<'a> = (Stage, String, &'a [u8]);
+
+/// One shader, or two that are merged, and what was made of them.
 struct Job<'a> {
-    stage: Stage,
-    entry: String,
-    module: &'a [u8],
+    /// The hardware stage and the stages of the shaders.
+    name: String,
+    shaders: Vec<Source<'a>>,
+    shape: PipelineShape,
     /// By chip: the size of a wave, and the measures.
     chips: BTreeMap<String, (bool, [f64; MEASURES.len()])>,
 }
 
-/// The ratios of a module on a chip, or why there are none.
+/// Shaders of compute, ray tracing and those that RADV adds have none.
+fn stage_of(name: &str) -> Option<Stage> {
+    Some(match name {
+        "vertex" => Stage::Vertex,
+        "tess_ctrl" => Stage::TessControl,
+        "tess_eval" => Stage::TessEval,
+        "geometry" => Stage::Geometry,
+        "fragment" => Stage::Fragment,
+        _ => return None,
+    })
+}
+
+/// The ratios of a job on a chip, or why there are none.
 fn measure(
     job: &Job,
     chip: &str,
@@ -37,14 +54,24 @@ fn measure(
     baseline: &[f64; MEASURES.len()],
 ) -> Result<[f64; MEASURES.len()], String> {
     let gpu = Gpu::new(chip).map_err(|error| error.to_string())?.with_wave64(wave64);
-    let mut shader = Shader::default();
-    let read =
-        ReadOptions { entry: Some(job.entry.clone()), stage: Some(job.stage), ..ReadOptions::default() };
-    let words = words(job.module).map_err(|error| error.to_string())?;
-    Reader::default().read(&words, &read, &mut shader).map_err(|error| error.to_string())?;
+    let mut shaders = Vec::new();
+    for (stage, entry, module) in &job.shaders {
+        let mut shader = Shader::default();
+        let read =
+            ReadOptions { entry: Some(entry.clone()), stage: Some(*stage), ..ReadOptions::default() };
+        let words = words(module).map_err(|error| error.to_string())?;
+        Reader::default().read(&words, &read, &mut shader).map_err(|error| error.to_string())?;
+        shaders.push(shader);
+    }
     let mut options = Options::new(gpu);
+    options.graphics.shape = job.shape;
     options.graphics.targets.fill(TargetFormat::Fp16);
-    let compiled = compile(&mut shader, &options).map_err(|error| error.to_string())?;
+    let compiled = match &mut shaders[..] {
+        [first, second] => compile_merged(first, second, &options),
+        [shader] => compile(shader, &options),
+        shaders => return Err(format!("{} shaders", shaders.len())),
+    };
+    let compiled = compiled.map_err(|error| error.to_string())?;
     let code = &compiled.code;
     let vgprs = allocated_vgprs(&gpu, code.registers);
     let own = [code.instructions, code.words.len() * 4, usize::from(vgprs)];
@@ -66,6 +93,7 @@ fn stages_are_compared_with_those_of_radv() {
     }
     let names = [
         "chip",
+        "hw_stage",
         "sw_stage",
         "wave_size",
         "module",
@@ -77,20 +105,30 @@ fn stages_are_compared_with_those_of_radv() {
         MEASURES[2],
     ];
     let mut jobs: BTreeMap<(String, String, String), Job> = BTreeMap::new();
-    for [chip, stage, wave, module, hash, entry, specialized, a, b, c] in columns(&rows, names) {
-        let stage_of = match &stage[..] {
-            "vertex" => Stage::Vertex,
-            "fragment" => Stage::Fragment,
-            _ => continue,
+    for [chip, hardware, stages, wave, module, hash, entry, specialized, a, b, c] in columns(&rows, names) {
+        let parts = |cell: &str| cell.split('+').map(str::to_owned).collect::<Vec<String>>();
+        let (files, hashes, entries) = (parts(&module), parts(&hash), parts(&entry));
+        let shader = |(number, stage): (usize, &str)| -> Option<Source<'_>> {
+            let file = files.get(number)?;
+            let name = if file.is_empty() { hashes.get(number)? } else { file.trim_end_matches(".spv") };
+            Some((stage_of(stage)?, entries.get(number)?.clone(), &modules.get(name)?[..]))
         };
-        let name = if module.is_empty() { hash } else { module.trim_end_matches(".spv").to_owned() };
-        let Some(bytes) = modules.get(&name).filter(|_| specialized == "0") else { continue };
-        let job = jobs.entry((stage, name, entry.clone())).or_insert_with(|| Job {
-            stage: stage_of,
-            entry,
-            module: bytes,
-            chips: BTreeMap::new(),
-        });
+        let shaders: Option<Vec<Source<'_>>> = stages.split('+').enumerate().map(shader).collect();
+        let Some(shaders) = shaders.filter(|_| specialized == "0") else { continue };
+        let beside = match &hardware[..] {
+            "LS" => Some(Stage::TessControl),
+            "ES" => Some(Stage::Geometry),
+            _ => None,
+        };
+        let all = shaders.iter().map(|(stage, ..)| *stage).chain(beside);
+        let shape = all.fold(PipelineShape::Plain, PipelineShape::with);
+        // The same code runs as NGG and as VS.
+        let name = match &hardware[..] {
+            "LS" | "ES" => format!("{stages} ({hardware})"),
+            _ => stages,
+        };
+        let key = (name.clone(), format!("{module} {hash}"), entry);
+        let job = jobs.entry(key).or_insert_with(|| Job { name, shaders, shape, chips: BTreeMap::new() });
         let measures = [a, b, c].map(|cell| cell.parse().expect("a number"));
         job.chips.entry(chip).or_insert((wave == "64", measures));
     }
@@ -98,7 +136,7 @@ fn stages_are_compared_with_those_of_radv() {
     let jobs: Vec<Job> = jobs
         .into_values()
         .enumerate()
-        .filter(|(number, _)| all || number % SAMPLE == 0)
+        .filter(|(number, job)| all || number % SAMPLE == 0 || !matches!(&job.name[..], "vertex" | "fragment"))
         .map(|(_, job)| job)
         .collect();
     assert!(!jobs.is_empty(), "a module is measured");
@@ -106,7 +144,7 @@ fn stages_are_compared_with_those_of_radv() {
         let chips = job.chips.iter();
         chips
             .map(|(chip, (wave64, baseline))| {
-                (job.stage, chip.clone(), measure(job, chip, *wave64, baseline))
+                (&job.name[..], chip.clone(), measure(job, chip, *wave64, baseline))
             })
             .collect::<Vec<_>>()
     });
@@ -116,18 +154,18 @@ fn stages_are_compared_with_those_of_radv() {
     for (stage, chip, result) in measured.into_iter().flatten() {
         match result {
             Ok(ratios) => {
-                let (count, sums) = logs.entry((stage.name(), chip)).or_default();
+                let (count, sums) = logs.entry((stage, chip)).or_default();
                 *count += 1;
                 sums.iter_mut().zip(ratios).for_each(|(sum, ratio)| *sum += ratio.ln());
             }
             Err(what) => {
-                *refused.entry((stage.name(), chip)).or_default() += 1;
+                *refused.entry((stage, chip)).or_default() += 1;
                 reasons.insert(what);
             }
         }
     }
     println!(
-        "{:10} {:10} {:>8} {:>8} {}",
+        "{:18} {:10} {:>8} {:>8} {}",
         "stage",
         "chip",
         "modules",
@@ -137,8 +175,10 @@ fn stages_are_compared_with_those_of_radv() {
     for ((stage, chip), (count, sums)) in &logs {
         let means = sums.map(|sum| format!("{:>13.3}", (sum / *count as f64).exp())).concat();
         let refused = refused.get(&(*stage, chip.clone())).copied().unwrap_or_default();
-        println!("{stage:10} {chip:10} {count:>8} {refused:>8} {means}");
+        println!("{stage:18} {chip:10} {count:>8} {refused:>8} {means}");
     }
     println!("reasons: {reasons:#?}");
-    assert!(!logs.is_empty(), "something is compiled");
+    for stage in ["vertex", "fragment", "tess_eval", "vertex+tess_ctrl", "vertex+geometry"] {
+        assert!(logs.keys().any(|(name, _)| *name == stage), "a {stage} shader is compiled");
+    }
 }

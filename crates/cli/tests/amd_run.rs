@@ -137,7 +137,7 @@ fn more_than_there_is_is_an_error() {
         ("--size", "1025", "at most 1024 threads of a workgroup"),
         ("--size", "32,33", "at most 1024 threads of a workgroup"),
         ("--size", "0", "without any"),
-        ("--groups", "65536,65536", "at most 4294967295 workgroups"),
+        ("--groups", "65536,65536", "at most 1048576 workgroups"),
         ("--groups", "1,1,1,1", "more than three axes"),
         ("--group-id", "s4,s5,s6,s7", "three registers at most"),
         ("--function", "main", "bare code"),
@@ -151,6 +151,12 @@ fn more_than_there_is_is_an_error() {
         assert_eq!(output.status.code(), Some(2), "{option} {value}");
         assert!(text(&output.stderr).contains(message), "{option} {value}: {}", text(&output.stderr));
     }
+    let endless = code("endless", "gfx600", "loop:\ns_branch loop\n");
+    let output = unwedge(&["amd", "run", "--gpu", "gfx600", &endless, "--groups", "1024,1024"], b"");
+    assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
+    let shown = text(&output.stdout);
+    assert!(shown.contains("no end after the steps that were allowed"), "{shown}");
+    assert!(shown.ends_with("65536 instructions in 0 workgroups, 1 fault\n"), "{shown}");
     let output = unwedge(&["amd", "run", "--gpu", "gfx600", &file, "--size", "1024", "--lds", "32768"], b"");
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
 }

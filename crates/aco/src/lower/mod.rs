@@ -9,17 +9,17 @@ mod graphics;
 pub(crate) use graphics::keep_outputs;
 
 use crate::compile::Options;
-use unwedge_isa::amdgcn::Gfx;
+use unwedge_isa::amdgcn::{Gfx, Gpu};
 use unwedge_shader::ir::{Shader, Stage};
 use unwedge_shader::passes::{
-    self, DivisionOptions, Int64Options, NarrowOptions, Reductions, SubgroupOptions, TextureOptions,
+    self, DivisionOptions, Int64Options, NarrowOptions, Quads, Reductions, SubgroupOptions, TextureOptions,
     lower_division, lower_int64, lower_narrow, lower_nonuniform, lower_subgroups, lower_texel_offsets,
     lower_textures,
 };
 
 /// Lowers a shader for a GPU.
 pub fn lower(shader: &mut Shader, options: &Options) {
-    let shuffles = options.gpu.generation() >= Gfx::Gfx8;
+    let scans = options.gpu.generation() >= Gfx::Gfx8;
     let compute = shader.info.stage == Stage::Compute;
     if compute {
         passes::standard(shader);
@@ -41,11 +41,11 @@ pub fn lower(shader: &mut Shader, options: &Options) {
     changed |= lower_subgroups(
         shader,
         &SubgroupOptions {
-            quads: shuffles && compute,
-            relative: shuffles,
+            quads: if compute { Quads::Indexed } else { Quads::None },
+            shuffles: !has_shuffles(&options.gpu),
             first: false,
             inverse: false,
-            reductions: Reductions::Ordered { scans: shuffles, floats: true },
+            reductions: Reductions::Ordered { scans, floats: true },
             words: if options.gpu.wave64() { 2 } else { 1 },
             ..SubgroupOptions::ALL
         },
@@ -56,6 +56,15 @@ pub fn lower(shader: &mut Shader, options: &Options) {
     changed |= scalarize(shader);
     if changed {
         passes::standard(shader);
+    }
+}
+
+/// Whether an instruction moves values between any two lanes of the wave. From gfx10 on it does so within 32 lanes.
+pub(crate) fn has_shuffles(gpu: &Gpu) -> bool {
+    match gpu.generation() {
+        Gfx::Gfx6 | Gfx::Gfx7 => false,
+        Gfx::Gfx8 | Gfx::Gfx9 | Gfx::Gfx906 => true,
+        _ => !gpu.wave64(),
     }
 }
 

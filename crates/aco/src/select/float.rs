@@ -186,6 +186,25 @@ impl Selector<'_> {
                     let quotient = self.valu(Opcode::v_mul_f32, v1, &[a, inverse]);
                     self.valu(Opcode::v_cvt_f16_f32, class, &[quotient])
                 }
+                // An integer that a float of 32 bits would round is infinite in 16 bits.
+                (Op::I2F | Op::U2F, Base::B32, Base::B16) => {
+                    let [integer] = self.scalars(inst);
+                    let opcode = if op == Op::I2F { Opcode::v_cvt_f32_i32 } else { Opcode::v_cvt_f32_u32 };
+                    let float = self.valu(opcode, RegClass::V1, &[integer]);
+                    self.valu(Opcode::v_cvt_f16_f32, RegClass::vgpr(class.dwords()), &[float])
+                }
+                (Op::F2I | Op::F2U, Base::B16, Base::B32) => {
+                    let [half] = self.scalars(inst);
+                    let opcode = if op == Op::F2I { Opcode::v_cvt_i32_f32 } else { Opcode::v_cvt_u32_f32 };
+                    let float = self.valu(Opcode::v_cvt_f32_f16, RegClass::V1, &[half]);
+                    let integer = self.valu(opcode, RegClass::V1, &[float]);
+                    if class.is_sgpr() { self.in_scalar(integer) } else { integer }
+                }
+                (Op::F2F, Base::B16, Base::B64) => {
+                    let [half] = self.scalars(inst);
+                    let float = self.valu(Opcode::v_cvt_f32_f16, RegClass::V1, &[half]);
+                    self.valu(Opcode::v_cvt_f64_f32, class, &[float])
+                }
                 (Op::FLdexp, Base::B16, Base::B16) => {
                     let [value, exponent] = self.scalars(inst);
                     self.required(inst, Opcode::v_ldexp_f16)?;

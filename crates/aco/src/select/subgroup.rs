@@ -1,11 +1,18 @@
-//! Subgroup operations that the lowering leaves: ballots, broadcasts and shuffles of words.
+//! Subgroup operations that the lowering leaves: ballots, broadcasts, shuffles of words and moves within quads.
 
+use super::memory::LDS_LIMIT;
 use super::{Selected, Selector};
 use crate::ir::{Definition, NewInst, Operand, Payload, PhysReg, Pseudo, RegClass, Temp};
+use crate::lower::has_shuffles;
 use crate::stages::HardwareStage;
-use unwedge_isa::amdgcn::Opcode;
-use unwedge_isa::amdgcn::model::Gfx;
-use unwedge_shader::ir::{self as shader_ir, Base, Inst, Op, Value};
+use unwedge_isa::amdgcn::model::{Form, Gfx, Mod};
+use unwedge_isa::amdgcn::{Mods, Opcode};
+use unwedge_shader::ir::{self as shader_ir, Base, Inst, Op, QuadDir, Value};
+
+/// Which lane of a quad each of its lanes reads.
+fn quad_lanes(lanes: [i32; 4]) -> i32 {
+    lanes.iter().enumerate().fold(0, |all, (at, lane)| all | lane << (2 * at))
+}
 
 impl Selector<'_> {
     /// Selects a subgroup operation.
@@ -62,15 +69,14 @@ impl Selector<'_> {
             }
             Op::Shuffle if func.ty(result).base == Base::B32 && func.ty(result).lanes == 1 => {
                 let [value, lane] = [self.scalar(args[0]), self.scalar(args[1])];
-                // On later GPUs the instruction moves values within 32 lanes only.
-                let whole = matches!(self.gfx, Gfx::Gfx8 | Gfx::Gfx9 | Gfx::Gfx906);
-                if !whole && (self.program.gpu.wave64() || !self.since(Gfx::Gfx10)) {
+                if !has_shuffles(&self.program.gpu) {
                     return Err(self.unsupported(inst, Some("on this GPU with this size of a wave")));
                 }
                 let address = self.valu(Opcode::v_lshlrev_b32, RegClass::V1, &[Operand::c32(2), lane]);
-                let value = self.in_vgpr(value);
-                vec![self.hw(Opcode::ds_bpermute_b32, RegClass::V1, &[address, value])]
+                let operands = [address, self.in_vgpr(value), LDS_LIMIT];
+                vec![self.hw(Opcode::ds_bpermute_b32, RegClass::V1, self.lds_operands(&operands))]
             }
+            Op::QuadBroadcast | Op::QuadSwap => vec![self.quad(inst)?],
             _ => return Err(self.unsupported(inst, None)),
         };
         self.define(result, &lanes);
@@ -220,5 +226,47 @@ impl Selector<'_> {
             _ if self.banks.is_vector(result) => whole,
             _ => self.in_scalar(whole),
         })
+    }
+
+    /// Moves values within quads.
+    fn quad(&mut self, inst: Inst) -> Selected<Operand> {
+        let func = self.func;
+        let (args, result) = (func.args(inst), func.result(inst));
+        if func.ty(result).base != Base::B32 || func.ty(result).lanes != 1 {
+            return Err(self.unsupported(inst, None));
+        }
+        let lanes = match func.payload(inst) {
+            shader_ir::Payload::Quad(QuadDir::Horizontal) => [1, 0, 3, 2],
+            shader_ir::Payload::Quad(QuadDir::Vertical) => [2, 3, 0, 1],
+            shader_ir::Payload::Quad(QuadDir::Diagonal) => [3, 2, 1, 0],
+            _ => match func.const_bits(args[1]) {
+                Some(lane) if lane < 4 => [lane as i32; 4],
+                _ => return Err(self.unsupported(inst, Some("a lane that is not a constant"))),
+            },
+        };
+        let value = self.scalar(args[0]);
+        Ok(if value.class.is_vgpr() { self.in_quad(value, lanes) } else { value })
+    }
+
+    /// A value of lanes of the quad.
+    pub(super) fn in_quad(&mut self, value: Operand, lanes: [i32; 4]) -> Operand {
+        let temp = self.program.make_temp(RegClass::V1);
+        let definitions = [Definition::temp(temp, RegClass::V1)];
+        let mut mods = Mods::default();
+        let (operands, limited) = ([value], [value, LDS_LIMIT]);
+        let mut new = if self.gfx < Gfx::Gfx8 {
+            // Bit 15: a permutation of quads.
+            mods.set(Mod::Offset, 0x8000 | quad_lanes(lanes));
+            NewInst::hw(Opcode::ds_swizzle_b32, &definitions, &limited)
+        } else {
+            mods.set(Mod::DppCtrl, quad_lanes(lanes));
+            mods.set(Mod::RowMask, 15);
+            mods.set(Mod::BankMask, 15);
+            mods.set(Mod::BoundCtrl, 1);
+            NewInst { form: Form::Dpp, ..NewInst::hw(Opcode::v_mov_b32, &definitions, &operands) }
+        };
+        new.mods = mods;
+        self.add(&new);
+        Operand::temp(temp, RegClass::V1)
     }
 }

@@ -297,6 +297,57 @@ fn integers_of_64_bits_are_pairs_of_words() {
 }
 
 #[test]
+fn conversions_of_integers_of_64_bits_round_once() {
+    let many = if std::env::var_os("UNWEDGE_ALL").is_some() { 500_000 } else { 4_000 };
+    let mut rng = Rng::new(9);
+    for float in [Base::B16, Base::B32, Base::B64] {
+        for op in [Op::I2F, Op::U2F, Op::F2I, Op::F2U] {
+            let from_integer = matches!(op, Op::I2F | Op::U2F);
+            let (from, to) = if from_integer { (Base::B64, float) } else { (float, Base::B64) };
+            let tuples: Vec<Vec<u64>> = (0..many)
+                .map(|_| {
+                    // Near the middle between two floats.
+                    let ends = (1u64 << rng.below(64)).wrapping_add(1 << rng.below(64));
+                    let near = ends.wrapping_add(rng.below(3) as u64).wrapping_sub(1);
+                    let bits = if from_integer && rng.below(2) == 0 { near } else { special(from, &mut rng) };
+                    // Floats that an integer can be.
+                    let exponent = |bias: u64, width: u32| (bias + rng_exponent(bits)) << width;
+                    vec![match (from_integer || bits & 1 == 0, float) {
+                        (true, _) => bits,
+                        (_, Base::B16) => bits,
+                        (_, Base::B32) => bits & 0x807f_ffff | exponent(127, 23),
+                        _ => bits & 0x800f_ffff_ffff_ffff | exponent(1023, 52),
+                    }]
+                })
+                .collect();
+            let case = Case {
+                op,
+                t: to,
+                bases: vec![from],
+                result: to,
+                lower: &|shader| {
+                    lower_int64(shader, &Int64Options::ALL);
+                },
+                is_lowered: &|func, inst| {
+                    let wide = |value: &Value| func.ty(*value).base == Base::B64;
+                    match func.op(inst) {
+                        Op::I2F | Op::U2F => !func.args(inst).iter().any(wide),
+                        Op::F2I | Op::F2U => !func.results(inst).iter().any(wide),
+                        _ => true,
+                    }
+                },
+            };
+            case.check(&tuples, None);
+        }
+    }
+}
+
+/// An exponent of a float that is at most 64 bits long as an integer, from bits.
+fn rng_exponent(bits: u64) -> u64 {
+    bits >> 1 & 0x3f
+}
+
+#[test]
 fn integers_of_8_and_16_bits_are_words() {
     let many = if std::env::var_os("UNWEDGE_ALL").is_some() { 500_000 } else { 1_500 };
     let mut rng = Rng::new(8);
@@ -456,11 +507,17 @@ fn lowered_operations_are_gone() {
                 && func.args(inst).iter().chain(func.results(inst)).any(vector)
         });
         none("lower-subgroups", &|func, inst| {
-            let kept = matches!(func.op(inst), Op::Ballot | Op::Broadcast | Op::Shuffle | Op::Barrier);
+            let kept = matches!(func.op(inst), Op::Ballot | Op::Broadcast | Op::Barrier);
             let derivative = func.op(inst).is_derivative();
             let word = func.results(inst).first().is_none_or(|&value| func.ty(value) == Type::B32);
-            let moves = matches!(func.op(inst), Op::Broadcast | Op::Shuffle);
-            func.op(inst).has(Traits::CONVERGENT) && !derivative && (!kept || moves && !word)
+            let moves = func.op(inst) == Op::Broadcast;
+            let mask = matches!(
+                func.payload(inst),
+                Payload::SysVal(
+                    SystemValue::SubgroupEqMask | SystemValue::SubgroupGtMask | SystemValue::SubgroupLeMask
+                )
+            );
+            mask || func.op(inst).has(Traits::CONVERGENT) && !derivative && (!kept || moves && !word)
         });
     }
     assert!(lowered_by.values().all(|&count| count > 0), "{lowered_by:?}");

@@ -4,6 +4,10 @@ use super::common::OrderedState;
 
 pub use crate::run::Timing;
 
+/// The most workgroups of a grid that a command runs.
+pub const MAX_GROUPS: u32 = 1 << 20;
+/// The most instructions that all workgroups of a grid together may execute in a command.
+const MAX_STEPS: u64 = 1 << 36;
 /// The most threads of a workgroup.
 pub(super) const MAX_THREADS: u32 = 1024;
 
@@ -59,6 +63,15 @@ pub struct Dispatch {
     pub timing: Timing,
     /// Threads of the host; the result is the same with any number.
     pub threads: usize,
+}
+
+impl Dispatch {
+    /// The same with no more instructions of a workgroup than its share of what all may execute in a command.
+    #[must_use]
+    pub fn bounded(self) -> Dispatch {
+        let groups = self.groups.iter().fold(1u64, |all, axis| all.saturating_mul((*axis).into()));
+        Dispatch { steps: self.steps.min(MAX_STEPS / groups.max(1)), ..self }
+    }
 }
 
 impl Default for Dispatch {

@@ -47,7 +47,7 @@ mod wave;
 pub use crate::memory::{MapError, SimMemory};
 pub use common::OrderedState;
 pub use counters::WaitCounter;
-pub use dispatch::{Dispatch, Initial, Timing};
+pub use dispatch::{Dispatch, Initial, MAX_GROUPS, Timing};
 pub use fault::{FaultKind, Missing, SimFault};
 pub use lanes::{PRIVATE_APERTURE, SCRATCH_BUFFER, SHARED_APERTURE};
 pub use message::{MessageKind, WaveMessage};

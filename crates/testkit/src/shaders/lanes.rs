@@ -5,7 +5,7 @@
 use crate::mutate::Rng;
 use unwedge_shader::interp::{self, BindingPoint, Bindings, MemoryImages, run_compute};
 use unwedge_shader::ir::{
-    Access, AtomicOp, Base, Builder, Dim, Function, Inst, MemAccess, Op, Payload, Region, ResourceClass,
+    Access, AtomicOp, Base, Builder, Dim, Function, Inst, MemAccess, Op, Payload, QuadDir, Region, ResourceClass,
     ResourceData, Shader, Space, SystemValue, Type, Value,
 };
 use unwedge_shader::text::print;
@@ -103,7 +103,21 @@ impl Generator<'_> {
         let cluster = [0, 2, 4, 8, 16, 32][self.rng.below(6)];
         let words = Type::new(Base::B32, 4).expect("a type");
         let mut builder = Builder::at_end(self.func, region);
-        let value = match self.rng.below(7) {
+        let value = match self.rng.below(9) {
+            7 => return self.moved(region, a),
+            8 => {
+                use SystemValue as V;
+                const MASKS: [V; 5] = [
+                    V::SubgroupEqMask,
+                    V::SubgroupGeMask,
+                    V::SubgroupGtMask,
+                    V::SubgroupLeMask,
+                    V::SubgroupLtMask,
+                ];
+                let mask = Payload::SysVal(MASKS[self.rng.below(MASKS.len())]);
+                let mask = builder.value(Op::SysVal, mask, &[], words);
+                builder.extract(mask, self.rng.below(2) as u8)
+            }
             0 => builder.value(Op::InclusiveScan, Payload::Reduce(reduced, 0), &[a], Type::B32),
             1 => builder.value(Op::ExclusiveScan, Payload::Reduce(reduced, 0), &[a], Type::B32),
             2 => builder.value(Op::ReadFirst, Payload::None, &[a], Type::B32),
@@ -121,6 +135,52 @@ impl Generator<'_> {
             }
             _ => builder.value(Op::Reduce, Payload::Reduce(reduced, cluster), &[a], Type::B32),
         };
+        self.words.push(value);
+    }
+
+    /// A word of another invocation, or a constant if that is not active.
+    fn moved(&mut self, region: Region, a: Value) {
+        let number = self.word();
+        let (form, constant) = (self.rng.below(4), self.rng.below(4) as u32);
+        let mut b = Builder::at_end(self.func, region);
+        let own = b.value(Op::SysVal, Payload::SysVal(SystemValue::SubgroupInvocation), &[], Type::B32);
+        let constant = b.u32(constant);
+        let (source, value) = match form {
+            0 => {
+                let last = b.u32(63);
+                let source = b.alu(Op::IAnd, &[number, last]);
+                (source, b.value(Op::Shuffle, Payload::None, &[a, source], Type::B32))
+            }
+            1 => {
+                let bit = b.u32(4);
+                let distance = b.alu(Op::IShl, &[bit, constant]);
+                let source = b.alu(Op::IXor, &[own, distance]);
+                (source, b.value(Op::ShuffleXor, Payload::None, &[a, distance], Type::B32))
+            }
+            2 => {
+                let (bits, direction) = [(1, QuadDir::Horizontal), (2, QuadDir::Vertical), (3, QuadDir::Diagonal)]
+                    [self.rng.below(3)];
+                let bits = b.u32(bits);
+                let source = b.alu(Op::IXor, &[own, bits]);
+                (source, b.value(Op::QuadSwap, Payload::Quad(direction), &[a], Type::B32))
+            }
+            _ => {
+                let quad = b.u32(!3);
+                let quad = b.alu(Op::IAnd, &[own, quad]);
+                let source = b.alu(Op::IOr, &[quad, constant]);
+                (source, b.value(Op::QuadBroadcast, Payload::None, &[a, constant], Type::B32))
+            }
+        };
+        let yes = b.bool(true);
+        let active = b.value(Op::Ballot, Payload::None, &[yes], Type { base: Base::B32, lanes: 4 });
+        let (five, one) = (b.u32(5), b.u32(1));
+        let word = b.alu(Op::UShr, &[source, five]);
+        let word = b.alu(Op::IAnd, &[word, one]);
+        let word = b.value(Op::ExtractDyn, Payload::None, &[active, word], Type::B32);
+        let bits = b.alu(Op::UShr, &[word, source]);
+        let bit = b.alu(Op::IAnd, &[bits, one]);
+        let is_active = b.alu(Op::IEq, &[bit, one]);
+        let value = b.alu(Op::Select, &[is_active, value, constant]);
         self.words.push(value);
     }
 

@@ -21,7 +21,7 @@ use unwedge_shader::interp::{
 };
 use unwedge_shader::ir::{ResourceClass, Shader, Stage};
 use unwedge_sim::amdgcn::{
-    Dispatch, Initial, MapError, Program, SCRATCH_BUFFER, SimMemory, Timing, Watch, watch,
+    Dispatch, Initial, MAX_GROUPS, MapError, Program, SCRATCH_BUFFER, SimMemory, Timing, Watch, watch,
 };
 use unwedge_sim::hsa::LaunchError;
 
@@ -39,10 +39,6 @@ pub(super) const TABLE_LIMIT: u32 = 1 << 20;
 const TABLES_LIMIT: usize = 1 << 26;
 /// What starts of tables and buffers are multiples of; at least as much is free between them.
 pub(super) const ALIGNMENT: u64 = 0x1_0000;
-
-/// The most workgroups of a run, and the most instructions that all of them together may execute.
-const GROUPS: u64 = 1 << 20;
-const STEPS: u64 = 1 << 36;
 
 /// A run on the emulator.
 #[derive(Debug)]
@@ -77,7 +73,7 @@ pub enum EmulationError {
     #[error("the place of descriptor {} in its set is not known, or too far", descriptor_name(*.0))]
     Descriptor(BindingPoint),
     /// More workgroups than are run.
-    #[error("--groups asks for {0} workgroups; at most {GROUPS} are run")]
+    #[error("--groups asks for {0} workgroups; at most {MAX_GROUPS} are run")]
     Groups(u64),
     /// Memory is too large.
     #[error(transparent)]
@@ -373,18 +369,19 @@ impl EmulationView {
             return Err(EmulationError::Unbound(output.point));
         }
         let groups = request.workgroups.0.iter().fold(1u64, |all, axis| all.saturating_mul((*axis).into()));
-        if groups > GROUPS {
+        if groups > MAX_GROUPS.into() {
             return Err(EmulationError::Groups(groups));
         }
         let gpu = &options.gpu;
         let dispatch = Dispatch {
             groups: request.workgroups.0,
             size: shader.info.workgroup_size,
-            steps: request.steps.min(STEPS / groups.max(1)),
+            steps: request.steps,
             timing: request.seed.map_or(Timing::Plain, |seed| Timing::Adversarial { seed }),
             threads: request.threads,
             ..Dispatch::default()
-        };
+        }
+        .bounded();
         let start = match &compiled.compiled.args.kernel {
             Some(args) => kernel::start(compiled, args, bindings, options, dispatch),
             None => Layout::start(shader, &compiled.compiled, bindings, options, dispatch),

@@ -9,7 +9,7 @@ use std::path::Path;
 use unwedge_capture::elf::{CodeObject, LinkError};
 use unwedge_isa::amdgcn::entry::KernelEntry;
 use unwedge_isa::amdgcn::{Gfx, Gpu};
-use unwedge_sim::amdgcn::{Dispatch, Initial, MapError, Program, SimMemory, Timing};
+use unwedge_sim::amdgcn::{Dispatch, Initial, MAX_GROUPS, MapError, Program, SimMemory, Timing};
 use unwedge_sim::hsa::{self, LaunchError, LaunchOptions, LaunchWarning};
 
 /// Where code lies that does not say where.
@@ -196,7 +196,7 @@ impl DispatchSpec<'_> {
     /// The dispatch, on a GPU.
     fn read(&self, gpu: &Gpu) -> Result<Dispatch, RunOptionError> {
         let mut dispatch = Dispatch {
-            groups: axes(self.groups, u32::MAX, "workgroups")?,
+            groups: axes(self.groups, MAX_GROUPS, "workgroups")?,
             size: axes(self.size, THREADS, "threads of a workgroup")?,
             lds: self.lds.map_or(Ok(gpu.lds_bytes()), small)?,
             lds_content: self.lds_content.clone(),
@@ -223,7 +223,7 @@ impl DispatchSpec<'_> {
                     Some(scalar_register(name)?);
             }
         }
-        Ok(dispatch)
+        Ok(dispatch.bounded())
     }
 }
 

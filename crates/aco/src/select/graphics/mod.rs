@@ -1,4 +1,4 @@
-//! What only graphics stages have: inputs, interpolation, exports, quads, helpers. See [`crate::abi`] for what registers hold at the start.
+//! What only graphics stages have: inputs, interpolation, exports, helpers. See [`crate::abi`] for what registers hold at the start.
 
 mod attributes;
 mod captured;
@@ -13,26 +13,16 @@ mod slots;
 mod tessellation;
 mod vertex;
 
-use super::memory::LDS_LIMIT;
 use super::{Selected, Selector};
-use crate::ir::{Operand, Pseudo};
+use crate::ir::{Operand, Pseudo, RegClass};
 use std::collections::BTreeMap;
-use unwedge_isa::amdgcn::model::{Form, Gfx, Mod};
-use unwedge_isa::amdgcn::{Mods, Opcode};
-use unwedge_shader::ir::{Base, Inst, Op, Payload, QuadDir, SlotAccess, SlotDir, Stage};
-
-use crate::ir::{Definition, NewInst, RegClass};
+use unwedge_shader::ir::{Base, Inst, Op, Payload, SlotAccess, SlotDir, Stage};
 
 /// Components of a slot that were stored.
 pub(super) type SlotValues = [Option<Operand>; 4];
 
 /// By slot and index: what is exported at the end.
 pub(super) type OutputValues = BTreeMap<(u16, u8), SlotValues>;
-
-/// Which lane of a quad each of its lanes reads.
-fn quad_lanes(lanes: [i32; 4]) -> i32 {
-    lanes.iter().enumerate().fold(0, |all, (at, lane)| all | lane << (2 * at))
-}
 
 impl Selector<'_> {
     /// Selects an operation that only graphics stages have; `None` if it is another one.
@@ -94,7 +84,6 @@ impl Selector<'_> {
                 self.define(func.result(inst), &[helpers]);
                 Ok(())
             }
-            (Op::QuadBroadcast | Op::QuadSwap, payload) => self.quad(inst, payload),
             _ => return None,
         })
     }
@@ -168,49 +157,5 @@ impl Selector<'_> {
             *place = Some(lane);
         }
         Ok(())
-    }
-
-    /// Moves values within quads.
-    fn quad(&mut self, inst: Inst, payload: Payload) -> Selected<()> {
-        let func = self.func;
-        let (args, result) = (func.args(inst), func.result(inst));
-        if func.ty(result).base != Base::B32 || func.ty(result).lanes != 1 {
-            return Err(self.unsupported(inst, None));
-        }
-        let lanes = match payload {
-            Payload::Quad(QuadDir::Horizontal) => [1, 0, 3, 2],
-            Payload::Quad(QuadDir::Vertical) => [2, 3, 0, 1],
-            Payload::Quad(QuadDir::Diagonal) => [3, 2, 1, 0],
-            _ => match func.const_bits(args[1]) {
-                Some(lane) if lane < 4 => [lane as i32; 4],
-                _ => return Err(self.unsupported(inst, Some("a lane that is not a constant"))),
-            },
-        };
-        let value = self.scalar(args[0]);
-        let moved = if value.class.is_vgpr() { self.in_quad(value, lanes) } else { value };
-        self.define(result, &[moved]);
-        Ok(())
-    }
-
-    /// A value of lanes of the quad.
-    pub(super) fn in_quad(&mut self, value: Operand, lanes: [i32; 4]) -> Operand {
-        let temp = self.program.make_temp(RegClass::V1);
-        let definitions = [Definition::temp(temp, RegClass::V1)];
-        let mut mods = Mods::default();
-        let (operands, limited) = ([value], [value, LDS_LIMIT]);
-        let mut new = if self.gfx < Gfx::Gfx8 {
-            // Bit 15: a permutation of quads.
-            mods.set(Mod::Offset, 0x8000 | quad_lanes(lanes));
-            NewInst::hw(Opcode::ds_swizzle_b32, &definitions, &limited)
-        } else {
-            mods.set(Mod::DppCtrl, quad_lanes(lanes));
-            mods.set(Mod::RowMask, 15);
-            mods.set(Mod::BankMask, 15);
-            mods.set(Mod::BoundCtrl, 1);
-            NewInst { form: Form::Dpp, ..NewInst::hw(Opcode::v_mov_b32, &definitions, &operands) }
-        };
-        new.mods = mods;
-        self.add(&new);
-        Operand::temp(temp, RegClass::V1)
     }
 }

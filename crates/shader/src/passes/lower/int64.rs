@@ -1,8 +1,9 @@
 //! Lowers integers of 64 bits: takes any shader; afterwards no elementwise operation of a class that the options name has operands or a
 //! result of 64 bits. Memory, flow, floats and subgroup operations keep values of 64 bits, as bit casts of two words; `copies` removes
-//! the bit casts in between. Conversions between floats and integers of 64 bits stay.
+//! the bit casts in between.
 
 use super::division::expand;
+use super::int64_float::{from_float, to_float};
 use super::{divides, rewrite};
 use crate::ir::{Base, Builder, Function, Inst, Op, Shader, Traits, Type, Value};
 
@@ -25,6 +26,8 @@ pub struct Int64Options {
     pub minima: bool,
     /// Counts, searches and reversal of bits.
     pub counts: bool,
+    /// Conversions from and to floats.
+    pub floats: bool,
 }
 
 impl Int64Options {
@@ -38,6 +41,7 @@ impl Int64Options {
         comparisons: true,
         minima: true,
         counts: true,
+        floats: true,
     };
 
     fn has(&self, op: Op) -> bool {
@@ -54,6 +58,7 @@ impl Int64Options {
             Op::IEq | Op::INe | Op::ILt | Op::IGe | Op::ULt | Op::UGe => self.comparisons,
             Op::IMin | Op::IMax | Op::UMin | Op::UMax | Op::IAbs => self.minima,
             Op::BitCount | Op::BitReverse | Op::FindLsb | Op::FindUMsb | Op::FindIMsb => self.counts,
+            Op::I2F | Op::U2F | Op::F2I | Op::F2U => self.floats,
             other => divides(other) && self.divisions,
         }
     }
@@ -65,10 +70,14 @@ pub fn lower_int64(shader: &mut Shader, options: &Int64Options) -> bool {
     shader.functions_mut().iter_mut().fold(false, |changed, func| {
         let wants = |func: &Function, inst: Inst| {
             let op = func.op(inst);
-            op.has(Traits::ELEMENTWISE) && !op.has(Traits::FLOAT) && options.has(op) && {
-                let wide = |value: &Value| func.ty(*value).base == Base::B64;
-                func.args(inst).iter().any(wide) || func.results(inst).iter().any(wide)
-            }
+            let wide = |value: &Value| func.ty(*value).base == Base::B64;
+            let is_wide = || match op {
+                Op::I2F | Op::U2F => func.args(inst).iter().any(wide),
+                Op::F2I | Op::F2U => func.results(inst).iter().any(wide),
+                _ if op.has(Traits::FLOAT) => false,
+                _ => func.args(inst).iter().chain(func.results(inst)).any(wide),
+            };
+            op.has(Traits::ELEMENTWISE) && options.has(op) && is_wide()
         };
         rewrite(func, wants, lower) | changed
     })
@@ -76,24 +85,24 @@ pub fn lower_int64(shader: &mut Shader, options: &Int64Options) -> bool {
 
 /// The two words of a value.
 #[derive(Debug, Clone, Copy)]
-struct Pair {
-    lo: Value,
-    hi: Value,
+pub(super) struct Pair {
+    pub(super) lo: Value,
+    pub(super) hi: Value,
 }
 
 /// Two words.
 const WORDS: Type = Type { base: Base::B32, lanes: 2 };
 
-struct Words<'f> {
-    b: Builder<'f>,
+pub(super) struct Words<'f> {
+    pub(super) b: Builder<'f>,
 }
 
 impl Words<'_> {
-    fn op(&mut self, op: Op, args: &[Value]) -> Value {
+    pub(super) fn op(&mut self, op: Op, args: &[Value]) -> Value {
         self.b.alu(op, args)
     }
 
-    fn word(&mut self, bits: u32) -> Value {
+    pub(super) fn word(&mut self, bits: u32) -> Value {
         self.b.u32(bits)
     }
 
@@ -114,7 +123,7 @@ impl Words<'_> {
         Pair { lo: self.op(op, &[a.lo, b.lo]), hi: self.op(op, &[a.hi, b.hi]) }
     }
 
-    fn select(&mut self, condition: Value, a: Pair, b: Pair) -> Pair {
+    pub(super) fn select(&mut self, condition: Value, a: Pair, b: Pair) -> Pair {
         Pair {
             lo: self.op(Op::Select, &[condition, a.lo, b.lo]),
             hi: self.op(Op::Select, &[condition, a.hi, b.hi]),
@@ -138,12 +147,12 @@ impl Words<'_> {
         Pair { lo: zero, hi: zero }
     }
 
-    fn neg(&mut self, a: Pair) -> Pair {
+    pub(super) fn neg(&mut self, a: Pair) -> Pair {
         let zero = self.zero();
         self.sub(zero, a)
     }
 
-    fn is_negative(&mut self, a: Pair) -> Value {
+    pub(super) fn is_negative(&mut self, a: Pair) -> Value {
         let zero = self.word(0);
         self.op(Op::ILt, &[a.hi, zero])
     }
@@ -282,12 +291,19 @@ fn lower(func: &mut Function, inst: Inst) -> Option<Value> {
     if matches!(op, Op::U2U | Op::I2I) {
         return convert(&mut w, op, args[0], base);
     }
+    if matches!(op, Op::F2I | Op::F2U) {
+        let pair = from_float(&mut w, op, args[0]);
+        return Some(w.join(pair));
+    }
     if op == Op::Select {
         let (a, b) = (w.split(args[1]), w.split(args[2]));
         let pair = w.select(args[0], a, b);
         return Some(w.join(pair));
     }
     let a = w.split(args[0]);
+    if matches!(op, Op::I2F | Op::U2F) {
+        return Some(to_float(&mut w, op, a, base));
+    }
     let shifts = matches!(op, Op::IShl | Op::IShr | Op::UShr | Op::UBitfieldExtract | Op::IBitfieldExtract);
     let b = match args.get(1) {
         Some(&b) if !shifts => w.split(b),

@@ -6,6 +6,7 @@ mod bounds;
 mod derivatives;
 mod division;
 mod int64;
+mod int64_float;
 mod io;
 mod locals;
 mod narrow;
@@ -27,7 +28,7 @@ pub use narrow::{NarrowOptions, lower_narrow};
 pub use nonuniform::lower_nonuniform;
 pub use offsets::lower_texel_offsets;
 pub use outputs::{collect_outputs, lower_outputs};
-pub use subgroups::{Reductions, SubgroupOptions, lower_subgroups};
+pub use subgroups::{Quads, Reductions, SubgroupOptions, lower_subgroups};
 pub use textures::{TextureOptions, lower_textures};
 
 use crate::ir::{Builder, Function, Inst, Loc, Op, Region, Value};

@@ -1,10 +1,10 @@
 //! Lowers subgroup operations: takes any shader; afterwards none that the options name is left.
 //!
-//! The replacements need ballots, `broadcast` and `shuffle` of scalars of 32 bits, and the number of the invocation. Reductions and scans
+//! The replacements need ballots, `broadcast` and (without `shuffles`) `shuffle` of scalars of 32 bits, and the number of the invocation. Reductions and scans
 //! become loops over the invocations in order, which skip inactive ones; a back end that knows that all are active can do better.
 
 use super::rewrite;
-use super::subgroups_reduce::{lower_reduction, lowest_active};
+use super::subgroups_reduce::{lower_reduction, lowest_active, shuffle_in_loop};
 use crate::ir::{
     Base, Builder, Function, Inst, Op, Payload, QuadDir, Shader, SystemValue, Traits, Type, Value,
 };
@@ -39,6 +39,17 @@ impl Reductions {
     }
 }
 
+/// Which moves within a quad the back end does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quads {
+    /// All.
+    All,
+    /// `quad_broadcast` from a number that is not a constant.
+    Indexed,
+    /// None.
+    None,
+}
+
 /// Which subgroup operations the back end does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SubgroupOptions {
@@ -50,8 +61,12 @@ pub struct SubgroupOptions {
     pub first: bool,
     /// `shuffle_xor`, `shuffle_up` and `shuffle_down`, as shuffles.
     pub relative: bool,
-    /// `quad_broadcast` and `quad_swap`, as shuffles: for machines whose quads are four consecutive invocations.
-    pub quads: bool,
+    /// Moves within a quad, as shuffles: for machines whose quads are four consecutive invocations.
+    pub quads: Quads,
+    /// `shuffle`, as a loop over the invocations that are read.
+    pub shuffles: bool,
+    /// The masks of invocations before, after and at the invocation, as comparisons with its number.
+    pub masks: bool,
     /// Reductions and scans, as loops.
     pub reductions: Reductions,
     /// `inverse_ballot`, as a test of a bit.
@@ -67,7 +82,9 @@ impl SubgroupOptions {
         votes: true,
         first: true,
         relative: true,
-        quads: true,
+        quads: Quads::All,
+        shuffles: true,
+        masks: true,
         reductions: Reductions::All,
         inverse: true,
         words: 4,
@@ -85,6 +102,9 @@ pub fn lower_subgroups(shader: &mut Shader, options: &SubgroupOptions) -> bool {
 
 fn wants(func: &Function, inst: Inst, options: &SubgroupOptions) -> bool {
     let op = func.op(inst);
+    if let (Op::SysVal, Payload::SysVal(value)) = (op, func.payload(inst)) {
+        return options.masks && is_mask(value);
+    }
     if !op.has(Traits::CONVERGENT) {
         return false;
     }
@@ -94,7 +114,11 @@ fn wants(func: &Function, inst: Inst, options: &SubgroupOptions) -> bool {
             Op::VoteAny | Op::VoteAll | Op::VoteIEq | Op::VoteFEq => options.votes,
             Op::Elect | Op::ReadFirst => options.first,
             Op::ShuffleXor | Op::ShuffleUp | Op::ShuffleDown => options.relative,
-            Op::QuadBroadcast | Op::QuadSwap => options.quads,
+            Op::QuadBroadcast if options.quads == Quads::Indexed => {
+                func.const_bits(func.args(inst)[1]).is_none()
+            }
+            Op::QuadBroadcast | Op::QuadSwap => options.quads == Quads::All,
+            Op::Shuffle => options.shuffles,
             Op::InverseBallot => options.inverse,
             _ => op.is_reduction() && options.reductions.has(func, inst),
         }
@@ -142,6 +166,11 @@ fn lower(func: &mut Function, inst: Inst, options: &SubgroupOptions) -> Option<V
             let from = b.alu(combine, &[own, args[1]]);
             Some(shuffle(&mut b, args[0], from))
         }
+        Op::Shuffle => shuffle_in_loop(&mut b, args[0], args[1], options.words),
+        Op::SysVal => {
+            let Payload::SysVal(value) = payload else { return None };
+            Some(mask_words(&mut b, value))
+        }
         Op::QuadBroadcast => {
             let own = invocation(&mut b);
             let mask = b.u32(!3);
@@ -173,6 +202,53 @@ fn lower(func: &mut Function, inst: Inst, options: &SubgroupOptions) -> Option<V
         _ if op.is_reduction() => lower_reduction(&mut b, op, payload, args[0], options.words),
         _ => None,
     }
+}
+
+/// Whether a system value has a bit for each invocation.
+fn is_mask(value: SystemValue) -> bool {
+    use SystemValue as V;
+    matches!(
+        value,
+        V::SubgroupEqMask | V::SubgroupGeMask | V::SubgroupGtMask | V::SubgroupLeMask | V::SubgroupLtMask
+    )
+}
+
+/// The four words of a mask of invocations.
+fn mask_words(b: &mut Builder, value: SystemValue) -> Value {
+    use SystemValue as V;
+    let own = invocation(b);
+    let one = b.u32(1);
+    let after = b.alu(Op::IAdd, &[own, one]);
+    let size = b.value(Op::SysVal, Payload::SysVal(V::SubgroupSize), &[], Type::B32);
+    let words: Vec<Value> = (0..4)
+        .map(|word| match value {
+            V::SubgroupLtMask => bits_below(b, own, word),
+            V::SubgroupLeMask => bits_below(b, after, word),
+            _ => {
+                let (first, end) = match value {
+                    V::SubgroupEqMask => (own, after),
+                    V::SubgroupGeMask => (own, size),
+                    _ => (after, size),
+                };
+                let (before, all) = (bits_below(b, first, word), bits_below(b, end, word));
+                b.alu(Op::IXor, &[before, all])
+            }
+        })
+        .collect();
+    b.vec(&words)
+}
+
+/// The bits of a word that belong to invocations below a number.
+fn bits_below(b: &mut Builder, number: Value, word: u32) -> Value {
+    let (zero, one, ones) = (b.u32(0), b.u32(1), b.u32(u32::MAX));
+    let (first, last) = (b.u32(32 * word), b.u32(32 * word + 31));
+    // The number of a shift is taken modulo 32.
+    let bit = b.alu(Op::IShl, &[one, number]);
+    let some = b.alu(Op::ISub, &[bit, one]);
+    let none = b.alu(Op::UGe, &[first, number]);
+    let all = b.alu(Op::ULt, &[last, number]);
+    let bits = b.alu(Op::Select, &[none, zero, some]);
+    b.alu(Op::Select, &[all, ones, bits])
 }
 
 /// The number of the invocation in the subgroup.

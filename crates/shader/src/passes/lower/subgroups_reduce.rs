@@ -1,4 +1,4 @@
-//! Reductions and scans over a subgroup as loops, and the lowest active invocation.
+//! Reductions, scans and shuffles of a subgroup as loops, and the lowest active invocation.
 
 use super::subgroups::{ballot, invocation, shuffle};
 use crate::ir::{Builder, Op, Payload, SystemValue, Type, Value};
@@ -53,12 +53,7 @@ fn reduce_all(b: &mut Builder, reduced: Op, value: Value, count: u8) -> Option<V
     let mut words = words.to_vec();
     let mut b = Builder::at_end(b.func, body);
     b.loc = loc;
-    let zero = b.u32(0);
-    let mut rest = words[0];
-    for &word in &words[1..] {
-        rest = b.alu(Op::IOr, &[rest, word]);
-    }
-    let none = b.alu(Op::IEq, &[rest, zero]);
+    let none = is_empty(&mut b, &words);
     let (check, then, other) = b.if_(none, &[]);
     Builder::at_end(b.func, then).break_(inst, &[sum]);
     Builder::at_end(b.func, other).break_(check, &[]);
@@ -69,6 +64,53 @@ fn reduce_all(b: &mut Builder, reduced: Op, value: Value, count: u8) -> Option<V
     b.exact = false;
     clear_lowest(&mut b, &mut words);
     words.push(combined);
+    b.continue_(inst, &words);
+    b.func.results(inst).first().copied()
+}
+
+/// Whether no bit of words is set.
+fn is_empty(b: &mut Builder, words: &[Value]) -> Value {
+    let zero = b.u32(0);
+    let mut rest = zero;
+    for &word in words {
+        rest = b.alu(Op::IOr, &[rest, word]);
+    }
+    b.alu(Op::IEq, &[rest, zero])
+}
+
+/// Writes a loop over the invocations that are read. All that are active stay in it, because one that has left could not be read; each
+/// takes the value that it asked for.
+pub(super) fn shuffle_in_loop(b: &mut Builder, value: Value, from: Value, count: u8) -> Option<Value> {
+    let ballot_of_all = active(b);
+    let mut words: Vec<Value> = (0..count.clamp(1, 4)).map(|word| b.extract(ballot_of_all, word)).collect();
+    let ty = b.func.ty(value);
+    let nothing = b.constant(ty.base, 0);
+    words.push(nothing);
+    let (inst, body) = b.loop_(&words, &[ty]);
+    let loc = b.loc;
+    let params = b.func.params(body).to_vec();
+    let (&taken, words) = params.split_last()?;
+    let mut words = words.to_vec();
+    let mut b = Builder::at_end(b.func, body);
+    b.loc = loc;
+    let none = is_empty(&mut b, &words);
+    let (check, then, other) = b.if_(none, &[]);
+    Builder::at_end(b.func, then).break_(inst, &[taken]);
+    Builder::at_end(b.func, other).break_(check, &[]);
+    let reader = lowest_bit(&mut b, &words);
+    let source = b.value(Op::Broadcast, Payload::None, &[from, reader], Type::B32);
+    let theirs = b.value(Op::Broadcast, Payload::None, &[value, source], ty);
+    let same = b.alu(Op::IEq, &[from, source]);
+    let taken = b.alu(Op::Select, &[same, theirs, taken]);
+    let served = ballot(&mut b, same);
+    // The number that is read may be undefined, and then equal nothing.
+    clear_lowest(&mut b, &mut words);
+    for (word, at) in words.iter_mut().zip(0..) {
+        let served = b.extract(served, at);
+        let others = b.alu(Op::INot, &[served]);
+        *word = b.alu(Op::IAnd, &[*word, others]);
+    }
+    words.push(taken);
     b.continue_(inst, &words);
     b.func.results(inst).first().copied()
 }
