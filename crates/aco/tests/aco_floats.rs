@@ -10,7 +10,8 @@ use unwedge_aco::ir::shape::Variants;
 use unwedge_aco::ir::{
     Block, Definition, FloatFreedom, NewInst, Operand, PhysReg, Program, Pseudo, RegClass, Temp, text,
 };
-use unwedge_aco::{Passes, optimize, valid};
+use unwedge_aco::{Limits, Passes, finish, optimize, valid};
+use unwedge_isa::amdgcn::listing::{self, AmdListingOptions};
 use unwedge_isa::amdgcn::model::{Form, Gfx, Mod, Type};
 use unwedge_isa::amdgcn::{Gpu, Mods, Opcode};
 use unwedge_testkit::mutate::Rng;
@@ -162,16 +163,24 @@ impl Generator {
     }
 }
 
-/// A program, the registers of its arguments, and its results.
-fn generate(gpu: Gpu, seed: u64) -> (Program, Vec<CaseArgument>, Vec<PartResult>) {
+/// What a program is made from, the registers of its arguments, and where it stores results.
+struct Started {
+    generator: Generator,
+    arguments: Vec<CaseArgument>,
+    descriptor: Temp,
+    address: Temp,
+}
+
+/// A program that has its arguments.
+fn start(gpu: Gpu, seed: u64) -> Started {
     let mut program = Program::new(gpu);
     let block = program.add_block();
     program.blocks[block].top_level = true;
-    let descriptor = (program.make_temp(RegClass::sgpr(4)), RegClass::sgpr(4));
-    let address = (program.make_temp(V1), V1);
+    let descriptor = program.make_temp(RegClass::sgpr(4));
+    let address = program.make_temp(V1);
     let mut starts = vec![
-        Definition::fixed(descriptor.0, descriptor.1, PhysReg::sgpr(0)),
-        Definition::fixed(address.0, address.1, PhysReg::vgpr(0)),
+        Definition::fixed(descriptor, RegClass::sgpr(4), PhysReg::sgpr(0)),
+        Definition::fixed(address, V1, PhysReg::vgpr(0)),
     ];
     let mut arguments = Vec::new();
     let mut argument = |program: &mut Program, reg: PhysReg, class: RegClass| {
@@ -188,7 +197,7 @@ fn generate(gpu: Gpu, seed: u64) -> (Program, Vec<CaseArgument>, Vec<PartResult>
     program.append(block, &NewInst::pseudo(Pseudo::LogicalStart, &[], &[]));
     let mut random = Rng::new(seed);
     let freedom = if random.below(2) == 0 { FloatFreedom::ALL } else { FloatFreedom::default() };
-    let mut generator = Generator {
+    let generator = Generator {
         variants: Variants::of(&gpu),
         floats: words.iter().chain(&scalars).copied().collect(),
         halves: Vec::new(),
@@ -198,28 +207,43 @@ fn generate(gpu: Gpu, seed: u64) -> (Program, Vec<CaseArgument>, Vec<PartResult>
         block,
         freedom,
     };
-    let first = generator.half();
-    generator.halves.push(first);
+    Started { generator, arguments, descriptor, address }
+}
+
+impl Started {
+    /// The program that stores values which it does not read itself, and what they are.
+    fn end(self) -> (Program, Vec<CaseArgument>, Vec<PartResult>) {
+        let Started { generator, arguments, descriptor, address } = self;
+        let Generator { mut program, floats, halves, block, freedom, .. } = generator;
+        let insts = &program.blocks[block].insts;
+        let read: Vec<Temp> =
+            insts.iter().flat_map(|inst| program.operands(*inst)).filter_map(Operand::as_temp).collect();
+        let floats = floats.iter().map(|value| (*value, Type::F32));
+        let results = floats.chain(halves.iter().map(|value| (*value, Type::F16)));
+        let mut parts = Vec::new();
+        for (value, ty) in results {
+            if value.as_temp().is_some_and(|temp| !read.contains(&temp)) {
+                let offset = parts.len() as u32 * rig::translate::PART_BYTES;
+                store(&mut program, block, (value, ty), [descriptor, address], offset)
+                    .expect("a small result");
+                parts.push(PartResult { ty, freedom: FloatFreedom { nans: true, ..freedom } });
+            }
+        }
+        program.append(block, &NewInst::pseudo(Pseudo::LogicalEnd, &[], &[]));
+        program.append(block, &NewInst::hw(Opcode::s_endpgm, &[], &[]));
+        (program, arguments, parts)
+    }
+}
+
+/// A random program, the registers of its arguments, and its results.
+fn generate(gpu: Gpu, seed: u64) -> (Program, Vec<CaseArgument>, Vec<PartResult>) {
+    let mut started = start(gpu, seed);
+    let first = started.generator.half();
+    started.generator.halves.push(first);
     for _ in 0..24 {
-        generator.step();
+        started.generator.step();
     }
-    let read: Vec<Temp> = {
-        let insts = &generator.program.blocks[block].insts;
-        insts.iter().flat_map(|inst| generator.program.operands(*inst)).filter_map(Operand::as_temp).collect()
-    };
-    let Generator { mut program, floats, halves, .. } = generator;
-    let results =
-        floats.iter().map(|value| (*value, Type::F32)).chain(halves.iter().map(|value| (*value, Type::F16)));
-    let mut parts = Vec::new();
-    for (value, ty) in results.filter(|(value, _)| value.as_temp().is_some_and(|temp| !read.contains(&temp)))
-    {
-        let offset = parts.len() as u32 * rig::translate::PART_BYTES;
-        store(&mut program, block, (value, ty), [descriptor.0, address.0], offset).expect("a small result");
-        parts.push(PartResult { ty, freedom: FloatFreedom { nans: true, ..freedom } });
-    }
-    program.append(block, &NewInst::pseudo(Pseudo::LogicalEnd, &[], &[]));
-    program.append(block, &NewInst::hw(Opcode::s_endpgm, &[], &[]));
-    (program, arguments, parts)
+    started.end()
 }
 
 fn shown(program: &Program) -> String {
@@ -261,4 +285,87 @@ fn optimized_floats_are_the_same() {
             }
         }
     }
+}
+
+/// Whether the code of a program has a line with these words.
+#[track_caller]
+fn check_code(name: &str, mode: u8, wanted: &[&str], make: impl Fn(&mut Generator)) {
+    let gpu = Gpu::new(name).expect("a GPU").with_wave64(true);
+    let mut started = start(gpu, 0);
+    make(&mut started.generator);
+    let (mut program, _, _) = started.end();
+    optimize(&mut program, mode, Passes::default());
+    let code = finish(&mut program, &Limits::of(&gpu)).expect("code");
+    let bytes: Vec<u8> = code.words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let mut listing = String::new();
+    listing::write(&bytes, &gpu, &AmdListingOptions::default(), &mut listing, &mut |_, _| ());
+    let found = listing.lines().any(|line| wanted.iter().all(|word| line.contains(word)));
+    assert!(found, "{name}: no {wanted:?}:\n{listing}");
+}
+
+#[test]
+fn literals_are_in_products_and_sums() {
+    let three = Operand::c32(0x4040_0000);
+    let copy = |own: &mut Generator, bits: u32| {
+        own.append(&NewInst::pseudo(Pseudo::ParallelCopy, &[], &[Operand::c32(bits)]), V1)
+    };
+    let sum = |opcode: Opcode, operands: fn(&[Operand], Operand) -> [Operand; 3]| {
+        move |own: &mut Generator| {
+            let literal = copy(own, three.as_const().unwrap_or_default() as u32);
+            let operands = operands(&own.words, literal);
+            let made = own.append(&NewInst::hw(opcode, &[], &operands), V1);
+            own.floats.push(made);
+        }
+    };
+    for (name, long, added, multiplied) in [
+        ("gfx900", Opcode::v_mad_f32, "v_madak_f32", "v_madmk_f32"),
+        ("gfx1010", Opcode::v_mad_f32, "v_madak_f32", "v_madmk_f32"),
+        ("gfx1030", Opcode::v_fma_f32, "v_fmaak_f32", "v_fmamk_f32"),
+    ] {
+        check_code(
+            name,
+            0xc0,
+            &[added, "0x40400000"],
+            sum(long, |words, literal| [words[0], words[1], literal]),
+        );
+        check_code(
+            name,
+            0xc0,
+            &[multiplied, "0x40400000"],
+            sum(long, |words, literal| [literal, words[0], words[1]]),
+        );
+    }
+    check_code("gfx1030", 0xf0, &["v_fma_mix_f32", "0x42003e00, 0x42003e00"], |own| {
+        let operands = [own.words[0], copy(own, 0x3fc0_0000), copy(own, 0x4040_0000)];
+        let made = own.append(&NewInst::hw(Opcode::v_fma_f32, &[], &operands), V1);
+        own.floats.push(made);
+    });
+}
+
+#[test]
+fn upper_halves_are_read_in_place() {
+    let half = RegClass::vgpr_bytes(2);
+    let upper = |own: &mut Generator, word: Operand| {
+        let operands = [word, Operand::c32(1)];
+        own.append(&NewInst::pseudo(Pseudo::ExtractVector, &[], &operands), half)
+    };
+    check_code("gfx1100", 0xc0, &["v_add_f16_e32", ".l, v1.h, v2.h"], |own| {
+        let operands = [own.words[0], own.words[1]].map(|word| upper(own, word));
+        let made = own.append(&NewInst::hw(Opcode::v_add_f16, &[], &operands), half);
+        own.halves.push(made);
+    });
+    check_code("gfx1100", 0xc0, &["v_mul_f16_dpp", ".l, v1.h, v2.h row_mirror"], |own| {
+        let mut mods = Mods::default();
+        for (id, value) in
+            [(Mod::DppCtrl, 0x140), (Mod::RowMask, 15), (Mod::BankMask, 15), (Mod::BoundCtrl, 1)]
+        {
+            mods.set(id, value);
+        }
+        let word = [own.words[0]];
+        let moved = NewInst { mods, form: Form::Dpp, ..NewInst::hw(Opcode::v_mov_b32, &[], &word) };
+        let moved = own.append(&moved, V1);
+        let operands = [moved, own.words[1]].map(|word| upper(own, word));
+        let made = own.append(&NewInst::hw(Opcode::v_mul_f16, &[], &operands), half);
+        own.halves.push(made);
+    });
 }
