@@ -7,8 +7,8 @@ mod rig;
 use rig::recorded::assembly;
 use rig::{GPUS, OUTPUT, TABLE, buffer_shader};
 use unwedge_aco::abi::Argument;
-use unwedge_aco::ir::{Progress, RegCounts};
 use unwedge_aco::ir::shape::Variants;
+use unwedge_aco::ir::{Progress, RegCounts};
 use unwedge_aco::{
     Compiled, FRONT_PHASES, Limits, Masked, Options, UNREPAIRED_PHASES, compile, finish_watched, front, valid,
 };
