@@ -30,15 +30,14 @@ fn folded(program: &Program, variants: &Variants, uses: &Uses, inst: Inst) -> Op
     }
     let vector = |operand: Operand| operand.as_temp().is_some() && operand.class.is_vgpr();
     // A literal is the one scalar value that is read.
-    let factors =
-        [(a, b), (b, a)].into_iter().filter(|(first, _)| vector(*first) || first.as_const().is_some());
+    let factors = [(a, b), (b, a)];
     let literal = |operand| literal(program, variants, uses, operand);
-    let mut made = factors.into_iter().filter_map(|(first, second)| match (literal(second), literal(c)) {
+    factors.into_iter().find_map(|(first, second)| match (literal(second), literal(c)) {
+        _ if !vector(first) && first.as_const().is_none() => None,
         (_, Some(bits)) if vector(second) => Some((Opcode::v_madak_f32, [first, second, bits])),
         (Some(bits), _) if vector(c) => Some((Opcode::v_madmk_f32, [first, bits, c])),
         _ => None,
-    });
-    made.next()
+    })
 }
 
 /// Puts literals into the instructions.
