@@ -294,9 +294,12 @@ fn the_bound_of_an_argument_makes_its_product_fast() {
     div 32    %10 = imul %1, %4
     div 32    %11 = mov %2
     div 32    %12 = mov %3";
-    for (bound, name) in
-        [(682, "v_mul_u32_u24"), (0xff_ffff, "v_mul_u32_u24"), (0x100_0000, "v_mul_lo_u32"), (0, "v_mul_lo_u32")]
-    {
+    for (bound, name) in [
+        (682, "v_mul_u32_u24"),
+        (0xff_ffff, "v_mul_u32_u24"),
+        (0x100_0000, "v_mul_lo_u32"),
+        (0, "v_mul_lo_u32"),
+    ] {
         let lines = code_of_nir(&exported(body, bound), "gfx900");
         assert_eq!(places(&lines, name).len(), 1, "{bound}\n{}", printed(&lines));
     }
