@@ -55,7 +55,8 @@ impl Hints {
 
     /// Notes the groups of the parts of vectors that are split.
     fn join_splits(&mut self, program: &Program) {
-        for split in (0..self.splits.len()).filter_map(|vector| self.splits[vector]).collect::<Vec<_>>() {
+        let splits: Vec<Inst> = self.splits.iter().flatten().copied().collect();
+        for split in splits {
             let mut offset = 0;
             for definition in program.definitions(split) {
                 if let Some(temp) = definition.temp {
