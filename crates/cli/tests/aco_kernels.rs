@@ -5,7 +5,7 @@ mod program;
 use program::{Folder, outcome};
 use std::process::Command;
 
-/// Invocation (x, y) of workgroup (i, j) of n x m stores `(9 i + y + n) + push[1]` at its place, and the bytes of the buffer at the end. A buffer of an array of two is read.
+/// Invocation (x, y) of workgroup (i, j) of n x m stores `9 i + y + n + push[1]`, plus the size of the buffer in bytes and a word of the second buffer of an array, at its place.
 /// Lines 3 to 5 of `k.comp` are those of the shader; some instructions have none.
 const SHADER: &[u8] = br#"shader compute "main"
 workgroup_size 8 4 1
@@ -23,36 +23,34 @@ fn f0 "main" () -> () {
   %0: b32 = const<0x0>
   %1: b32 = const<0x1>
   %2: b32 = const<0x2>
-  %3: b32 = const<0x4>
-  %4: b32 = const<0x9>
-  %5: b32x3 = sysval<workgroup_id>
-  %6: b32 = extract<0> %5
-  %7: b32 = extract<1> %5
-  %8: b32x3 = sysval<num_workgroups>
-  %9: b32 = extract<0> %8
-  %10: b32x3 = sysval<local_invocation_id>
-  %11: b32 = extract<1> %10
-  %12: b32 = sysval<local_invocation_index>
-  %13: b32 = imul %6, %4 @0
-  %14: b32 = iadd %13, %11 @0
-  %15: b32 = iadd %14, %9 @0
-  %16: b32x3 = load<push align 4 access readonly> %0
-  %17: b32 = extract<1> %16
-  %18: b32 = iadd %15, %17 @1
-  %19: handle = descriptor<r0> %1
-  %20: b32 = load<storage align 4 access readonly|restrict> %19, %0 @1
-  %21: b32 = iadd %18, %20 @1
-  %22: b32 = imul %7, %9
-  %23: b32 = iadd %22, %6
-  %24: b32 = const<0x5>
-  %25: b32 = ishl %23, %24
-  %26: b32 = iadd %25, %12
-  %27: handle = descriptor<r1> %0
-  %28: b32 = ishl %26, %2
-  store<storage align 4 access restrict> %21, %27, %28 @1
-  %29: b32 = buffer_size %27
-  %30: b32 = isub %29, %3
-  store<storage align 4 access restrict> %29, %27, %30
+  %3: b32 = const<0x9>
+  %4: b32x3 = sysval<workgroup_id>
+  %5: b32 = extract<0> %4
+  %6: b32 = extract<1> %4
+  %7: b32x3 = sysval<num_workgroups>
+  %8: b32 = extract<0> %7
+  %9: b32x3 = sysval<local_invocation_id>
+  %10: b32 = extract<1> %9
+  %11: b32 = sysval<local_invocation_index>
+  %12: b32 = imul %5, %3 @0
+  %13: b32 = iadd %12, %10 @0
+  %14: b32 = iadd %13, %8 @0
+  %15: b32x3 = load<push align 4 access readonly> %0
+  %16: b32 = extract<1> %15
+  %17: b32 = iadd %14, %16 @1
+  %18: handle = descriptor<r0> %1
+  %19: b32 = load<storage align 4 access readonly|restrict> %18, %0 @1
+  %20: b32 = iadd %17, %19 @1
+  %21: b32 = imul %6, %8
+  %22: b32 = iadd %21, %5
+  %23: b32 = const<0x5>
+  %24: b32 = ishl %22, %23
+  %25: b32 = iadd %24, %11
+  %26: handle = descriptor<r1> %0
+  %27: b32 = ishl %25, %2
+  %28: b32 = buffer_size %26
+  %29: b32 = iadd %20, %28 @1
+  store<storage align 4 access restrict> %29, %26, %27 @1
   return
 }
 "#;
@@ -61,14 +59,10 @@ fn f0 "main" () -> () {
 const GPUS: [&str; 9] =
     ["gfx700", "gfx803", "gfx900", "gfx906", "gfx1010", "gfx1030", "gfx1100", "gfx1150", "gfx1200"];
 
-/// What workgroups 2 x 3 leave in the buffer: 6 times 32 words, and its size.
+/// What workgroups 2 x 3 leave in the buffer: 6 times 32 words.
 fn result() -> Vec<u32> {
-    let mut words = Vec::new();
-    for group in 0..6 {
-        words.extend((0..32).map(|index| group % 2 * 9 + index / 8 + 2 + 100 + 7000));
-    }
-    words.push(772);
-    words
+    let word = |index: u32| index / 32 % 2 * 9 + index % 32 / 8 + 2 + 100 + 768 + 7000;
+    (0..6 * 32).map(word).collect()
 }
 
 /// A folder with the shader, the second of the tables, and the push constants.
@@ -93,7 +87,7 @@ fn kernels_run_with_both_conventions() {
     for gpu in GPUS {
         for abi in ["hsa", "driver"] {
             let start = ["aco", "compile", "--gpu", gpu, "--abi", abi, "--run", "--compare", "--seed", "3"];
-            let bound = ["--groups", "2,3", "--buffer", "0.0.1=t.bin", "--buffer", "1.3=772"];
+            let bound = ["--groups", "2,3", "--buffer", "0.0.1=t.bin", "--buffer", "1.3=768"];
             let rest = ["--push", "000000006400000000000000", "--out", "1.3=out.bin", "k.txt"];
             let (code, out, err) = folder.run(&[&start[..], &bound, &rest].concat(), b"");
             assert_eq!((code, err.as_str()), (Some(0), ""), "{gpu} {abi}: {out}");
@@ -122,12 +116,12 @@ fn a_loader_that_knows_the_metadata_runs_the_object() {
         let mut kernarg = vec![0u8; 44];
         kernarg[0..8].copy_from_slice(&0x10_0000u64.to_le_bytes());
         kernarg[16..24].copy_from_slice(&0x30_0000u64.to_le_bytes());
-        kernarg[24..28].copy_from_slice(&772u32.to_le_bytes());
+        kernarg[24..28].copy_from_slice(&768u32.to_le_bytes());
         kernarg[36..40].copy_from_slice(&100u32.to_le_bytes());
         std::fs::write(folder.path("kernarg.bin"), kernarg).expect("written");
         let start = ["amd", "run", "--groups", "2,3", "--size", "8,4", "--kernarg", "kernarg.bin"];
         let memory = ["--buffer", "0x100000=table.bin", "--buffer", "0x200000=t.bin", "--buffer"];
-        let rest = ["0x300000:772", "--dump", "0x300000:772=out.bin", "k.co"];
+        let rest = ["0x300000:768", "--dump", "0x300000:768=out.bin", "k.co"];
         let (code, out, err) = folder.run(&[&start[..], &memory, &rest].concat(), b"");
         assert_eq!((code, err.as_str()), (Some(0), ""), "{gpu}: {out}");
         let left = std::fs::read(folder.path("out.bin")).expect("written");
@@ -182,6 +176,10 @@ fn llvm_reads_the_metadata_and_the_code() {
                     "{line}: {notes}"
                 );
             }
+            // LLVM does not disassemble code of gfx7.
+            if gpu == "gfx700" {
+                continue;
+            }
             let Some(listing) = llvm(&folder, "llvm-objdump-19", &["-d", "-l", file]) else { return };
             assert!(listing.contains("s_endpgm") && !listing.contains("<unknown>"), "{listing}");
             assert!(listing.contains("; k.comp:3") && listing.contains("; k.comp:5"), "{listing}");
@@ -194,7 +192,7 @@ fn llvm_reads_the_metadata_and_the_code() {
             return;
         }
         let dump = |file: &str| {
-            let args = ["-d", "-s", "-j", ".text", "-j", ".rodata", file];
+            let args = ["-s", "-j", ".text", "-j", ".rodata", file];
             let text = llvm(&folder, "llvm-objdump-19", &args).unwrap_or_default();
             text.lines().skip(2).map(str::to_owned).collect::<Vec<_>>()
         };
