@@ -788,6 +788,22 @@ pub fn expect_formats(
     })
 }
 
+/// Gives lanes their own sources of blending, which gfx11 and later have in pairs of lanes: the first one at target 21, the second one at 22. What lanes that are
+/// not alive leave in the others of their pairs does not matter.
+fn join_blend_sources(found: &mut BTreeMap<u8, Exported>) {
+    let (Some((lanes, even)), Some((_, odd))) = (found.get(&21), found.get(&22)) else { return };
+    let own = |source: usize| {
+        std::array::from_fn(|component| {
+            let (even, odd) = (even[component].as_ref()?, odd[component].as_ref()?);
+            Some((0..even.len()).map(|lane| [even, odd][lane & 1][lane & !1 | source]).collect())
+        })
+    };
+    let (lanes, sources): (u64, [[Option<Vec<u32>>; 4]; 2]) = (*lanes, [own(0), own(1)]);
+    for (target, values) in (21..).zip(sources) {
+        found.insert(target, (lanes, values));
+    }
+}
+
 /// What a pixel shader exports: by target the lanes, and words by component and lane. `None`: something of it is undefined.
 pub fn pixel_exports(
     expected: &Expectation,
@@ -811,7 +827,9 @@ pub fn pixel_exports(
         return Err(("run", format!("{fault}: {}", program.text(fault.at).unwrap_or_default())));
     }
     let mut all = PixelExports::new();
-    for (target, (lanes, values)) in exports(&outcome.messages) {
+    let mut found = exports(&outcome.messages);
+    join_blend_sources(&mut found);
+    for (target, (lanes, values)) in found {
         let lanes = lanes & lives;
         let active = |words: Vec<u32>| -> Vec<u32> {
             let own = words.into_iter().enumerate().filter(|(lane, _)| lanes >> lane & 1 != 0);

@@ -317,7 +317,7 @@ impl Selector<'_> {
         let even = self.create(mask, &[half, half][..usize::from(mask.dwords())]);
         let mut exported = [SlotValues::default(); 2];
         for (at, sources) in first.into_iter().zip(second).enumerate() {
-            if let (None, None) = sources {
+            if sources.0.is_none() && sources.1.is_none() {
                 continue;
             }
             let [a, b] = [sources.0, sources.1].map(|source| {
