@@ -364,9 +364,13 @@ impl Job {
     /// How far vertices are from each other that a legacy geometry shader reads, in dwords: what the first shader multiplies the number of its lane with.
     fn vertex_distance(&self) -> u32 {
         let (first, _) = shaders_of(&self.text);
-        let lane = first.lines().find_map(|line| Some(line.split_once(" = @mbcnt_amd")?.0.split_whitespace().last()?));
-        let product = lane.and_then(|lane| first.lines().find(|line| line.contains(&format!(" = imul {lane}, "))));
-        let bytes = product.and_then(|line| u32::from_str_radix(line.split_once("(0x")?.1.split(')').next()?, 16).ok());
+        let lane = first
+            .lines()
+            .find_map(|line| Some(line.split_once(" = @mbcnt_amd")?.0.split_whitespace().last()?));
+        let product =
+            lane.and_then(|lane| first.lines().find(|line| line.contains(&format!(" = imul {lane}, "))));
+        let bytes = product
+            .and_then(|line| u32::from_str_radix(line.split_once("(0x")?.1.split(')').next()?, 16).ok());
         bytes.map_or(1, |bytes| bytes / 4)
     }
 

@@ -7,8 +7,8 @@ mod rig;
 use rig::recorded::assembly;
 use rig::{GPUS, OUTPUT, TABLE, buffer_shader};
 use unwedge_aco::abi::Argument;
-use unwedge_aco::ir::{Progress, RegCounts};
 use unwedge_aco::ir::shape::Variants;
+use unwedge_aco::ir::{Progress, RegCounts};
 use unwedge_aco::{
     Compiled, FRONT_PHASES, Limits, Masked, Options, UNREPAIRED_PHASES, compile, finish_watched, front, valid,
 };
@@ -337,7 +337,10 @@ fn numbers_of_64_bits_are_compared_at_once() {
         );
         compare(&text);
         let code = mnemonics(&text, false);
-        assert!(code.iter().any(|own| own.starts_with(vector) && (own.contains("_u64") || own.contains("_i64"))), "{op}: {code:?}");
+        assert!(
+            code.iter().any(|own| own.starts_with(vector) && (own.contains("_u64") || own.contains("_i64"))),
+            "{op}: {code:?}"
+        );
     }
 }
 

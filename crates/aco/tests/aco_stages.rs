@@ -9,8 +9,8 @@ mod rig;
 use rig::recorded::{columns, in_parallel};
 use std::collections::{BTreeMap, BTreeSet};
 use unwedge_aco::graphics::TargetFormat;
-use unwedge_aco::stages::PipelineShape;
 use unwedge_aco::occupancy::allocated_vgprs;
+use unwedge_aco::stages::PipelineShape;
 use unwedge_aco::{Options, compile, compile_merged};
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_shader::front::spirv::{Options as ReadOptions, Reader, words};
@@ -57,8 +57,7 @@ fn measure(
     let mut shaders = Vec::new();
     for (stage, entry, module) in &job.shaders {
         let mut shader = Shader::default();
-        let read =
-            ReadOptions { entry: Some(entry.clone()), stage: Some(*stage), ..ReadOptions::default() };
+        let read = ReadOptions { entry: Some(entry.clone()), stage: Some(*stage), ..ReadOptions::default() };
         let words = words(module).map_err(|error| error.to_string())?;
         Reader::default().read(&words, &read, &mut shader).map_err(|error| error.to_string())?;
         shaders.push(shader);
@@ -136,7 +135,9 @@ fn stages_are_compared_with_those_of_radv() {
     let jobs: Vec<Job> = jobs
         .into_values()
         .enumerate()
-        .filter(|(number, job)| all || number % SAMPLE == 0 || !matches!(&job.name[..], "vertex" | "fragment"))
+        .filter(|(number, job)| {
+            all || number % SAMPLE == 0 || !matches!(&job.name[..], "vertex" | "fragment")
+        })
         .map(|(_, job)| job)
         .collect();
     assert!(!jobs.is_empty(), "a module is measured");

@@ -4,8 +4,8 @@
 use crate::mutate::Rng;
 use unwedge_shader::interp::{self, BindingPoint, Bindings, MemoryImages, run_compute};
 use unwedge_shader::ir::{
-    Access, Base, Builder, Dim, Function, Inst, MemAccess, Op, Payload, QuadDir, Region, ResourceClass, ResourceData,
-    Shader, Space, SystemValue, Type, Value,
+    Access, Base, Builder, Dim, Function, Inst, MemAccess, Op, Payload, QuadDir, Region, ResourceClass,
+    ResourceData, Shader, Space, SystemValue, Type, Value,
 };
 use unwedge_shader::text::print;
 
@@ -155,8 +155,9 @@ impl Generator<'_> {
                 (source, b.value(Op::ShuffleXor, Payload::None, &[a, distance], Type::B32))
             }
             2 => {
-                let (bits, direction) = [(1, QuadDir::Horizontal), (2, QuadDir::Vertical), (3, QuadDir::Diagonal)]
-                    [self.rng.below(3)];
+                let (bits, direction) =
+                    [(1, QuadDir::Horizontal), (2, QuadDir::Vertical), (3, QuadDir::Diagonal)]
+                        [self.rng.below(3)];
                 let bits = b.u32(bits);
                 let source = b.alu(Op::IXor, &[own, bits]);
                 (source, b.value(Op::QuadSwap, Payload::Quad(direction), &[a], Type::B32))
