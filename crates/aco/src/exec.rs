@@ -11,8 +11,9 @@ use crate::ir::{
     Block, Construct, ConstructKind, Definition, Inst, Jump, NewInst, Op, Operand, PhysReg, Program,
     Progress, Pseudo, RegClass, Role, Temp,
 };
-use crate::linear_ssa::LinearVar;
+use crate::linear_ssa::{FirstReached, LinearVar};
 use crate::mask_phis::{early_merges, scalar_end};
+use unwedge_base::entity::Entity;
 use unwedge_base::mix::{MixMap, MixSet};
 use unwedge_isa::amdgcn::model::{Form, Format};
 use unwedge_isa::amdgcn::{Opcode, Reg};
@@ -85,12 +86,12 @@ fn latches(program: &Program) -> MixSet<Construct> {
     latches.filter_map(|data| data.construct).collect()
 }
 
-/// How often temporaries are read.
-fn uses(program: &Program) -> MixMap<Temp, u32> {
-    let mut uses = MixMap::default();
+/// By temporary: how often it is read.
+fn uses(program: &Program) -> Vec<u32> {
+    let mut uses = vec![0; program.temp_count()];
     for &inst in program.blocks.values().flat_map(|data| &data.insts) {
         for temp in program.operands(inst).iter().filter_map(Operand::as_temp) {
-            *uses.entry(temp).or_default() += 1;
+            uses[temp.index()] += 1;
         }
     }
     uses
@@ -98,6 +99,7 @@ fn uses(program: &Program) -> MixMap<Temp, u32> {
 
 struct Masks<'a> {
     vars: MixMap<(Construct, MaskUse), LinearVar>,
+    reached: FirstReached,
     /// The lanes of the first arms of divergent `if`s when the wave comes between the arms: those of `exec` then, unless some have left for the merge.
     conditions: MixMap<Construct, Operand>,
     removals: Vec<Removal>,
@@ -127,6 +129,7 @@ impl<'a> Masks<'a> {
         let class = program.lane_mask();
         let mut masks = Masks {
             vars: MixMap::default(),
+            reached: FirstReached::of(program),
             conditions: MixMap::default(),
             removals: Vec::new(),
             full: MixSet::default(),
@@ -154,7 +157,7 @@ impl<'a> Masks<'a> {
     }
 
     /// Takes the lanes of the condition of an `if` that all lanes of the wave enter, and saves nothing.
-    fn enter_full(&mut self, program: &mut Program, construct: Construct, uses: &MixMap<Temp, u32>) -> bool {
+    fn enter_full(&mut self, program: &mut Program, construct: Construct, uses: &[u32]) -> bool {
         let data = program.constructs[construct];
         let Some(head) = data.head.filter(|_| data.divergent && program.whole_waves) else { return false };
         let Some(&entry) = program.blocks[head].linear_preds.first() else { return false };
@@ -170,7 +173,7 @@ impl<'a> Masks<'a> {
         let own = condition.as_temp().and_then(|temp| {
             let defines = |inst: &Inst| program.definitions(*inst).iter().any(|d| d.temp == Some(temp));
             let place = program.blocks[entry].insts.iter().position(defines)?;
-            (uses.get(&temp) == Some(&1) && !read_again).then_some(place)
+            (uses.get(temp.index()) == Some(&1) && !read_again).then_some(place)
         });
         self.full.insert(construct);
         self.insert_condition(construct, condition);
@@ -267,7 +270,7 @@ impl<'a> Masks<'a> {
 
     fn var(&mut self, construct: Construct, of: MaskUse) -> &mut LinearVar {
         let class = self.class;
-        self.vars.entry((construct, of)).or_insert_with(|| LinearVar::new(class))
+        self.vars.entry((construct, of)).or_insert_with(|| LinearVar::new(class, &self.reached))
     }
 
     /// The masks that lose the lanes which jump at the end of a block.
