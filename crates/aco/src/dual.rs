@@ -70,16 +70,22 @@ pub fn pair(program: &mut MachineProgram) {
         return;
     }
     for block in &mut program.blocks {
-        let mut at = 0;
-        while at + 1 < block.insts.len() {
-            let first = block.insts[at].inst;
-            let found = if halves(&first).next().is_some() { partner(&block.insts, at, &gpu) } else { None };
-            if let Some((second, dual)) = found {
-                let second = block.insts.remove(second);
-                (block.insts[at].inst, block.insts[at].paired) = (dual, second.from);
-            }
+        // What comes before `at` is at the start, in `kept` places.
+        let insts = &mut block.insts;
+        let (mut at, mut kept) = (0, 0);
+        while at < insts.len() {
+            let first = insts[at];
+            let found = if halves(&first.inst).next().is_some() { partner(insts, at, &gpu) } else { None };
+            insts[kept] = first;
             at += 1;
+            if let Some((second, dual)) = found {
+                (insts[kept].inst, insts[kept].paired) = (dual, insts[second].from);
+                insts.copy_within(at..second, at + 1);
+                at += 1;
+            }
+            kept += 1;
         }
+        insts.truncate(kept);
     }
 }
 

@@ -11,8 +11,9 @@ use crate::ir::{
     Block, Construct, ConstructKind, Definition, Inst, Jump, NewInst, Op, Operand, PhysReg, Program,
     Progress, Pseudo, RegClass, Role, Temp,
 };
-use crate::linear_ssa::LinearVar;
+use crate::linear_ssa::{FirstReached, LinearVar};
 use crate::mask_phis::{early_merges, scalar_end};
+use unwedge_base::entity::Entity;
 use unwedge_base::mix::{MixMap, MixSet};
 use unwedge_isa::amdgcn::model::{Form, Format};
 use unwedge_isa::amdgcn::{Opcode, Reg};
@@ -85,12 +86,12 @@ fn latches(program: &Program) -> MixSet<Construct> {
     latches.filter_map(|data| data.construct).collect()
 }
 
-/// How often temporaries are read.
-fn uses(program: &Program) -> MixMap<Temp, u32> {
-    let mut uses = MixMap::default();
+/// By temporary: how often it is read.
+fn uses(program: &Program) -> Vec<u32> {
+    let mut uses = vec![0; program.temp_count()];
     for &inst in program.blocks.values().flat_map(|data| &data.insts) {
         for temp in program.operands(inst).iter().filter_map(Operand::as_temp) {
-            *uses.entry(temp).or_default() += 1;
+            uses[temp.index()] += 1;
         }
     }
     uses
@@ -105,6 +106,7 @@ struct MaskMaker {
 
 struct Masks<'a> {
     vars: MixMap<(Construct, MaskUse), LinearVar>,
+    reached: FirstReached,
     /// The lanes of the first arms of divergent `if`s when the wave comes between the arms: those of `exec` then, unless some have left for the merge.
     conditions: MixMap<Construct, Operand>,
     removals: Vec<Removal>,
@@ -134,6 +136,7 @@ impl<'a> Masks<'a> {
         let class = program.lane_mask();
         let mut masks = Masks {
             vars: MixMap::default(),
+            reached: FirstReached::of(program),
             conditions: MixMap::default(),
             removals: Vec::new(),
             full: MixSet::default(),
@@ -161,7 +164,7 @@ impl<'a> Masks<'a> {
     }
 
     /// Takes the lanes of the condition of an `if` that all lanes of the wave enter, and saves nothing.
-    fn enter_full(&mut self, program: &mut Program, construct: Construct, uses: &MixMap<Temp, u32>) -> bool {
+    fn enter_full(&mut self, program: &mut Program, construct: Construct, uses: &[u32]) -> bool {
         let data = program.constructs[construct];
         let Some(head) = data.head.filter(|_| data.divergent && program.whole_waves) else { return false };
         let Some(&entry) = program.blocks[head].linear_preds.first() else { return false };
@@ -174,7 +177,7 @@ impl<'a> Masks<'a> {
         let branch = block.insts[at];
         let condition = program.operands(branch)[0];
         let own = self.maker_of(program, entry, condition).map(|maker| {
-            let read_once = uses.get(&maker.temp) == Some(&1) && !self.early.contains(&construct);
+            let read_once = uses.get(maker.temp.index()) == Some(&1) && !self.early.contains(&construct);
             (maker, !read_once)
         });
         self.full.insert(construct);
@@ -244,13 +247,7 @@ impl<'a> Masks<'a> {
     }
 
     /// The scalar instruction that writes `exec` in place of a mask that nothing else reads.
-    fn scalar_to_exec(
-        &self,
-        program: &mut Program,
-        inst: Inst,
-        kept: bool,
-        uses: &MixMap<Temp, u32>,
-    ) -> Option<Inst> {
+    fn scalar_to_exec(&self, program: &mut Program, inst: Inst, kept: bool, uses: &[u32]) -> Option<Inst> {
         let constant = program.operands(inst).iter().all(|own| own.as_const().is_some());
         if program.op(inst).is(Pseudo::ParallelCopy) && constant && !kept {
             let operands = program.operands(inst).to_vec();
@@ -263,7 +260,8 @@ impl<'a> Masks<'a> {
         let reads_exec = program.operands(inst).iter().any(|own| own.reg == Some(PhysReg::EXEC));
         let &[mask, ref others @ ..] = program.definitions(inst) else { return None };
         let unread = |own: &Definition| {
-            own.reg == Some(PhysReg::SCC) && own.temp.is_none_or(|temp| !uses.contains_key(&temp))
+            own.reg == Some(PhysReg::SCC)
+                && own.temp.is_none_or(|temp| uses.get(temp.index()).is_none_or(|reads| *reads == 0))
         };
         // What reads `scc` stays near the instruction that writes it.
         let reads_scc = self
@@ -350,7 +348,7 @@ impl<'a> Masks<'a> {
 
     fn var(&mut self, construct: Construct, of: MaskUse) -> &mut LinearVar {
         let class = self.class;
-        self.vars.entry((construct, of)).or_insert_with(|| LinearVar::new(class))
+        self.vars.entry((construct, of)).or_insert_with(|| LinearVar::new(class, &self.reached))
     }
 
     /// The masks that lose the lanes which jump at the end of a block.

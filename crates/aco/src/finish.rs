@@ -7,7 +7,9 @@ use crate::error::FinishError;
 use crate::ir::shape::Variants;
 use crate::ir::{Program, RegCounts};
 use crate::lines::CodeLines;
+use crate::machine::MachineBlock;
 use crate::passes::Passes;
+use crate::spill::Spilled;
 use crate::{
     allocate, clauses, delay, dual, edges, eliminate, forward, hardware, hazards, live, machine, occupancy,
     priority, scalar_copies, skips, spill, waits,
@@ -60,7 +62,7 @@ pub struct Code {
     /// Bytes of scratch of a lane.
     pub scratch_bytes: u32,
     /// Registers of the values that were spilled.
-    pub spills: RegCounts,
+    pub spills: Spilled,
 }
 
 /// A phase of the back half, after which a program can be looked at.
@@ -137,6 +139,8 @@ pub(crate) struct BackMemory {
     allocation: AllocationTables,
     /// The program before allocation.
     before: Option<Program>,
+    /// Blocks of the last machine program.
+    machine: Vec<MachineBlock>,
 }
 
 /// [`finish_with`] in memory that there is.
@@ -159,7 +163,7 @@ pub(crate) fn finish_in(
     watch(BackPhase::Eliminate, program);
     let copies = hardware::lower(program, &variants)?;
     watch(BackPhase::Hardware, program);
-    let mut machine = machine::from_program(program, &variants)?;
+    let mut machine = machine::from_program_in(program, &variants, std::mem::take(&mut memory.machine))?;
     if passes.forwarding {
         forward::simplify(&mut machine);
         scalar_copies::forward(&mut machine);
@@ -188,11 +192,13 @@ pub(crate) fn finish_in(
         Some(positions) => CodeLines::of(positions, program, &machine, &assembly),
         None => CodeLines::default(),
     };
+    let depths = machine.blocks.iter().map(|block| block.depth).collect();
+    memory.machine = machine.blocks;
     Ok(Code {
         lines,
         words: assembly.words,
         starts: assembly.starts,
-        depths: machine.blocks.iter().map(|block| block.depth).collect(),
+        depths,
         instructions: assembly.instructions,
         copies,
         registers,
@@ -213,8 +219,8 @@ fn registers(
     variants: &Variants,
     watch: &mut dyn FnMut(BackPhase, &Program),
     memory: &mut BackMemory,
-) -> Result<(RegCounts, RegCounts), FinishError> {
-    let BackMemory { allocation, before } = memory;
+) -> Result<(RegCounts, Spilled), FinishError> {
+    let BackMemory { allocation, before, .. } = memory;
     let live = live::analyze(program);
     let fits = |demand: RegCounts| demand.sgprs <= limits.sgprs && demand.vgprs <= limits.vgprs;
     let before: &Program = match before {
@@ -229,7 +235,7 @@ fn registers(
             Err(FinishError::Registers { .. }) => {}
             done => {
                 watch(BackPhase::Spill, before);
-                return Ok((done?, RegCounts::default()));
+                return Ok((done?, Spilled::default()));
             }
         }
     }
@@ -254,7 +260,7 @@ fn registers(
             done => {
                 watch(BackPhase::Spill, &spilled_program);
                 *program = attempt;
-                return Ok((done?, spilled.values));
+                return Ok((done?, spilled));
             }
         }
     }

@@ -4,7 +4,7 @@
 //! `scc`, that instruction moves down to the comparison. A DPP move is folded into the instruction that reads and overwrites its result. Never: looks
 //! beyond a block; `scc` holds nothing between blocks.
 
-use crate::machine::{MachineBlock, MachineInst, MachineProgram};
+use crate::machine::{MachineInst, MachineProgram};
 use crate::opt::{LANE_MODS, moves_all, only_signs, swap_signs, swapped};
 use unwedge_isa::amdgcn::effects::{self, Effects};
 use unwedge_isa::amdgcn::model::{Form, Format, Mod, Type};
@@ -17,14 +17,36 @@ const REACH: usize = 16;
 pub fn simplify(program: &mut MachineProgram) {
     let gpu = program.gpu;
     for block in &mut program.blocks {
-        let mut at = 0;
-        while at < block.insts.len() {
-            if remove_compare(block, at, &gpu) || fold_dpp_move(block, at, &gpu) {
-                // What follows is now in its place.
-                continue;
+        let mut code = BlockCode { insts: &mut block.insts, kept: 0, at: 0 };
+        while code.at < code.insts.len() {
+            if !remove_compare(&mut code, &gpu) && !fold_dpp_move(&mut code, &gpu) {
+                code.keep(code.insts[code.at]);
             }
-            at += 1;
+            code.at += 1;
         }
+        let kept = code.kept;
+        block.insts.truncate(kept);
+    }
+}
+
+/// The instructions of a block: first those that were looked at and stay, and from the one at hand on those that follow. What is between has gone.
+struct BlockCode<'a> {
+    insts: &'a mut Vec<MachineInst>,
+    /// How many stay so far.
+    kept: usize,
+    /// The one at hand.
+    at: usize,
+}
+
+impl BlockCode<'_> {
+    fn keep(&mut self, inst: MachineInst) {
+        self.insts[self.kept] = inst;
+        self.kept += 1;
+    }
+
+    /// Those in reach that stay before the one at hand.
+    fn before(&self) -> std::ops::Range<usize> {
+        self.kept.saturating_sub(REACH)..self.kept
     }
 }
 
@@ -86,21 +108,20 @@ fn compared_with_zero(inst: &Inst) -> Option<(Reg, u8, bool)> {
     }
 }
 
-/// Whether the comparison at a place went away because `scc` has the answer.
-fn remove_compare(block: &mut MachineBlock, at: usize, gpu: &Gpu) -> bool {
-    let Some((reg, dwords, zero)) = compared_with_zero(&block.insts[at].inst) else { return false };
-    let effects_at = |place: usize| effects::of(&block.insts[place].inst, gpu);
+/// Whether the comparison at hand went away because `scc` has the answer.
+fn remove_compare(code: &mut BlockCode, gpu: &Gpu) -> bool {
+    let Some((reg, dwords, zero)) = compared_with_zero(&code.insts[code.at].inst) else { return false };
+    let effects_at = |place: usize| effects::of(&code.insts[place].inst, gpu);
     let writes =
         |effects: &Effects| (0..u16::from(dwords)).any(|number| effects.writes.has(Reg(reg.0 + number)));
-    let first = at.saturating_sub(REACH);
-    let Some(maker) = (first..at).rev().find(|place| writes(&effects_at(*place))) else { return false };
-    let made = block.insts[maker].inst;
+    let Some(maker) = code.before().rev().find(|place| writes(&effects_at(*place))) else { return false };
+    let made = code.insts[maker].inst;
     let whole = matches!(made.operands[0], Operand::Reg { reg: own, dwords: count, .. } if own == reg && count == dwords);
     if !leaves_condition(made.opcode()) || !whole {
         return false;
     }
     let own = effects_at(maker);
-    let overwritten = (maker + 1..at).find(|place| effects_at(*place).writes.has(Reg::SCC));
+    let overwritten = (maker + 1..code.kept).find(|place| effects_at(*place).writes.has(Reg::SCC));
     if let Some(overwritten) = overwritten {
         let made = own.writes.without(&scc());
         let passes = |place: usize| {
@@ -111,23 +132,21 @@ fn remove_compare(block: &mut MachineBlock, at: usize, gpu: &Gpu) -> bool {
                 && !between.writes.meets(&made)
                 && !between.writes.meets(&own.reads)
         };
-        if own.reads.has(Reg::SCC) || !(maker + 1..at).all(passes) {
+        if own.reads.has(Reg::SCC) || !(maker + 1..code.kept).all(passes) {
             return false;
         }
     }
-    let Some(readers) = readers(block, at, gpu) else { return false };
+    let Some(readers) = readers(code, gpu) else { return false };
     if zero {
         let flipped: Option<Vec<_>> =
-            readers.iter().map(|place| Some((*place, flipped(&block.insts[*place].inst, gpu)?))).collect();
+            readers.iter().map(|place| Some((*place, flipped(&code.insts[*place].inst, gpu)?))).collect();
         let Some(flipped) = flipped else { return false };
         for (place, inst) in flipped {
-            block.insts[place].inst = inst;
+            code.insts[place].inst = inst;
         }
     }
-    block.insts.remove(at);
     if overwritten.is_some() {
-        let inst = block.insts.remove(maker);
-        block.insts.insert(at - 1, inst);
+        code.insts[maker..code.kept].rotate_left(1);
     }
     true
 }
@@ -139,10 +158,10 @@ fn scc() -> effects::Regs {
     regs
 }
 
-/// The instructions that read what one leaves in `scc`.
-fn readers(block: &MachineBlock, from: usize, gpu: &Gpu) -> Option<Vec<usize>> {
+/// The instructions that read what the one at hand leaves in `scc`.
+fn readers(code: &BlockCode, gpu: &Gpu) -> Option<Vec<usize>> {
     let mut found = Vec::new();
-    for (place, inst) in block.insts.iter().enumerate().skip(from + 1) {
+    for (place, inst) in code.insts.iter().enumerate().skip(code.at + 1) {
         let touched = effects::of(&inst.inst, gpu);
         if touched.reads.has(Reg::SCC) {
             found.push(place);
@@ -182,9 +201,9 @@ fn with_opcode(inst: &Inst, opcode: Opcode, form: Form, gpu: &Gpu) -> Option<Ins
     Some(made)
 }
 
-/// Whether the instruction at a place took over the move of lanes before it, which went away.
-fn fold_dpp_move(block: &mut MachineBlock, at: usize, gpu: &Gpu) -> bool {
-    let reader = block.insts[at].inst;
+/// Whether the instruction at hand took over the move of lanes before it, which went away.
+fn fold_dpp_move(code: &mut BlockCode, gpu: &Gpu) -> bool {
+    let MachineInst { inst: reader, from: origin } = code.insts[code.at];
     if !matches!(reader.row().format, Format::Vop1 | Format::Vop2)
         || !matches!(reader.variant().form, Form::E32 | Form::E64 | Form::Native)
     {
@@ -192,15 +211,17 @@ fn fold_dpp_move(block: &mut MachineBlock, at: usize, gpu: &Gpu) -> bool {
     }
     let Operand::Reg { reg: result, dwords: 1, .. } = reader.operands[0] else { return false };
     let is = |operand: &Operand| matches!(operand, Operand::Reg { reg, dwords: 1, .. } if *reg == result);
-    let sources: Vec<usize> = (1..3).filter(|place| is(&reader.operands[*place])).collect();
-    let &[source] = &sources[..] else { return false };
-    let first = at.saturating_sub(REACH);
+    let source = match (is(&reader.operands[1]), is(&reader.operands[2])) {
+        (true, false) => 1,
+        (false, true) => 2,
+        _ => return false,
+    };
     let touches = |place: usize| {
-        let effects = effects::of(&block.insts[place].inst, gpu);
+        let effects = effects::of(&code.insts[place].inst, gpu);
         effects.reads.has(result) || effects.writes.has(result)
     };
-    let Some(mover) = (first..at).rev().find(|place| touches(*place)) else { return false };
-    let lanes = block.insts[mover].inst;
+    let Some(mover) = code.before().rev().find(|place| touches(*place)) else { return false };
+    let lanes = code.insts[mover].inst;
     let Operand::Reg { reg: from, dwords: 1, .. } = lanes.operands[1] else { return false };
     if lanes.opcode() != Opcode::v_mov_b32
         || !is(&lanes.operands[0])
@@ -209,13 +230,14 @@ fn fold_dpp_move(block: &mut MachineBlock, at: usize, gpu: &Gpu) -> bool {
     {
         return false;
     }
-    let kept = (mover + 1..at).all(|place| {
-        let effects = effects::of(&block.insts[place].inst, gpu);
+    let kept = (mover + 1..code.kept).all(|place| {
+        let effects = effects::of(&code.insts[place].inst, gpu);
         !effects.writes.has(from) && !effects.writes.has(Reg::EXEC) && !effects.writes.has(Reg::EXEC_HI)
     });
     let Some(new) = with_lanes(&reader, source, &lanes, gpu).filter(|_| kept) else { return false };
-    block.insts[at] = MachineInst { inst: new, ..block.insts[at] };
-    block.insts.remove(mover);
+    code.insts.copy_within(mover + 1..code.kept, mover);
+    code.kept -= 1;
+    code.keep(MachineInst { inst: new, from: origin });
     true
 }
 

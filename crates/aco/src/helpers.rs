@@ -4,7 +4,7 @@
 //! Stores, atomic operations and exports are executed by its lanes only. Never: ends a program early.
 
 use crate::ir::{Block, Definition, Inst, NewInst, Op, Operand, Payload, PhysReg, Program, Pseudo, RegClass};
-use crate::linear_ssa::LinearVar;
+use crate::linear_ssa::{FirstReached, LinearVar};
 use unwedge_base::entity::Entity;
 use unwedge_isa::amdgcn::Opcode;
 use unwedge_isa::amdgcn::model::{Format, Gfx, Role, Trait};
@@ -41,7 +41,7 @@ pub(crate) fn insert(program: &mut Program, quads: bool) {
     let mut helpers = Helpers {
         class,
         wave64: program.gpu.wave64(),
-        exact: LinearVar::new(class),
+        exact: LinearVar::new(class, &FirstReached::of(program)),
         start: Operand::undef(class),
         quads,
     };

@@ -61,3 +61,4 @@ pub use error::FinishError;
 pub use finish::{BackPhase, Code, Limits, finish, finish_watched, finish_with};
 pub use opt::optimize;
 pub use passes::{OPTIONS, PassOption, Passes, UnknownOption};
+pub use spill::Spilled;

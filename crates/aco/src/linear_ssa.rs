@@ -5,8 +5,32 @@
 //! with a phi where a block has several.
 
 use crate::ir::{Block, Definition, Inst, NewInst, Operand, Program, Pseudo, RegClass, Source, Temp};
+use std::rc::Rc;
 use unwedge_base::entity::Entity;
 use unwedge_base::mix::MixMap;
+
+/// By block: the first block that may come after it. It is the block itself, or the start of the outermost loop around it. Blocks are in the order of
+/// the flow but for the latches of loops.
+#[derive(Debug, Clone)]
+pub(crate) struct FirstReached(Rc<[Block]>);
+
+impl FirstReached {
+    pub(crate) fn of(program: &Program) -> FirstReached {
+        let mut reached: Vec<Block> = program.blocks.keys().collect();
+        // The block after the loops so far.
+        let mut after = 0;
+        for (header, data) in program.blocks.iter() {
+            let Some(last) = data.linear_preds.iter().copied().max().filter(|last| *last >= header) else {
+                continue;
+            };
+            // An outermost loop begins before those in it.
+            let own = after.max(header.index())..last.index() + 1;
+            after = after.max(own.end);
+            reached.get_mut(own).unwrap_or_default().fill(header);
+        }
+        FirstReached(reached.into())
+    }
+}
 
 /// A variable of one class, with what blocks leave in it.
 #[derive(Debug)]
@@ -14,16 +38,24 @@ pub(crate) struct LinearVar {
     class: RegClass,
     ends: MixMap<Block, Operand>,
     starts: MixMap<Block, Operand>,
-    /// The first block that writes, and the first one that may come after a write.
-    first: Option<(Block, Block)>,
+    /// The first block that writes.
+    written: Option<Block>,
+    reached: FirstReached,
     /// From a block on, what it holds before the first block that writes.
     before: Option<(Block, Operand)>,
 }
 
 impl LinearVar {
     /// A variable that holds anything where nothing is written.
-    pub(crate) fn new(class: RegClass) -> LinearVar {
-        LinearVar { class, ends: MixMap::default(), starts: MixMap::default(), first: None, before: None }
+    pub(crate) fn new(class: RegClass, reached: &FirstReached) -> LinearVar {
+        LinearVar {
+            class,
+            ends: MixMap::default(),
+            starts: MixMap::default(),
+            written: None,
+            reached: reached.clone(),
+            before: None,
+        }
     }
 
     /// From a block on, which is on every path to the writes, it holds a value before they come.
@@ -34,6 +66,7 @@ impl LinearVar {
     /// A block leaves a value. Everything is written before anything is read.
     pub(crate) fn write(&mut self, block: Block, value: Operand) {
         self.ends.insert(block, value);
+        self.written = Some(self.written.map_or(block, |written| written.min(block)));
     }
 
     /// What a block leaves.
@@ -64,33 +97,13 @@ impl LinearVar {
         value
     }
 
-    /// The first block to which a write may come. Blocks are in the order of the flow but for the latches of loops.
-    fn first_reached(&mut self, program: &Program) -> Block {
-        let written = self.ends.keys().min().copied();
-        let Some(written) = written else { return Block::new(u32::MAX as usize >> 1) };
-        if let Some((of, first)) = self.first
-            && of == written
-        {
-            return first;
-        }
-        let mut first = written;
-        // The outermost loop that a write is in begins before those in it.
-        for (header, data) in program.blocks.iter().take_while(|(block, _)| *block <= written) {
-            if data.linear_preds.iter().any(|pred| *pred >= written) {
-                first = first.min(header);
-                break;
-            }
-        }
-        self.first = Some((written, first));
-        first
-    }
-
     /// The value at the start of a block. `open` gets the blocks that need a phi, with its result.
     fn look_up(&mut self, program: &mut Program, block: Block, open: &mut Vec<(Block, Temp)>) -> Operand {
         let mut passed = Vec::new();
         let mut at = block;
-        let first = self.first_reached(program);
-        let written = self.first.map_or(first, |(written, _)| written);
+        // Before its first block, no write has come.
+        let written = self.written.unwrap_or(Block::new(u32::MAX as usize >> 1));
+        let first = self.reached.0.get(written.index()).copied().unwrap_or(written);
         let value = loop {
             if let Some(value) = self.starts.get(&at) {
                 break *value;

@@ -22,33 +22,9 @@ impl BitSet {
         self.0[number / 64] |= 1 << (number % 64);
     }
 
-    /// Removes a number.
-    pub(crate) fn remove(&mut self, number: usize) {
-        self.0[number / 64] &= !(1 << (number % 64));
-    }
-
-    /// Adds all numbers of a set of the same length.
-    pub(crate) fn unite(&mut self, other: &BitSet) {
-        for (word, other) in self.0.iter_mut().zip(&other.0) {
-            *word |= other;
-        }
-    }
-
     /// Whether a number is in it.
     pub fn has(&self, number: usize) -> bool {
         self.0.get(number / 64).is_some_and(|word| word >> (number % 64) & 1 != 0)
-    }
-
-    /// The numbers in it, in order.
-    pub fn iter(&self) -> impl Iterator<Item = usize> {
-        self.0.iter().enumerate().flat_map(|(at, word)| {
-            let mut rest = *word;
-            std::iter::from_fn(move || {
-                let bit = (rest != 0).then(|| rest.trailing_zeros() as usize)?;
-                rest &= rest - 1;
-                Some(at * 64 + bit)
-            })
-        })
     }
 }
 
@@ -56,7 +32,7 @@ const LOCAL: u32 = u32::MAX;
 
 /// What is alive at one place of each block: ascending numbers, block after block.
 #[derive(Debug, Clone, Default)]
-struct BlockSets {
+pub(crate) struct BlockSets {
     /// By block: its first number, and at the end one past the last of all.
     starts: Vec<u32>,
     numbers: Vec<u32>,
@@ -82,7 +58,7 @@ impl BlockSets {
         BlockSets { starts, numbers }
     }
 
-    fn at(&self, block: Block) -> &[u32] {
+    pub(crate) fn at(&self, block: Block) -> &[u32] {
         &self.numbers[self.starts[block.index()] as usize..self.starts[block.index() + 1] as usize]
     }
 }
@@ -133,8 +109,10 @@ pub(crate) fn phi_preds(program: &Program, block: Block, op: Op) -> Option<&[Blo
 pub fn analyze(program: &mut Program) -> Liveness {
     let mut live = between_blocks(program);
     let mut alive = vec![false; program.temp_count()];
+    let mut outs: Vec<Temp> = Vec::new();
     for block in program.blocks.keys() {
-        let outs: Vec<Temp> = live.live_out(block).collect();
+        outs.clear();
+        outs.extend(live.live_out(block));
         let mut counts = RegCounts::default();
         for temp in &outs {
             alive[temp.index()] = true;
@@ -166,7 +144,7 @@ pub fn analyze(program: &mut Program) -> Liveness {
         for temp in live.live_in(block) {
             alive[temp.index()] = false;
         }
-        for temp in outs {
+        for temp in &outs {
             alive[temp.index()] = false;
         }
     }
@@ -211,24 +189,23 @@ fn widen(most: &mut RegCounts, counts: RegCounts) {
     most.vgprs = most.vgprs.max(counts.vgprs);
 }
 
-/// A read. The temporary is alive at the start of the block, or at its end if a phi of a successor reads it.
+/// A read of what has a number. It is alive at the start of the block, or at its end if a phi of a successor reads it.
 #[derive(Debug, Clone, Copy)]
-struct OpenRead {
-    number: u32,
-    block: Block,
-    at_end: bool,
+pub(crate) struct OpenRead {
+    pub(crate) number: u32,
+    pub(crate) block: Block,
+    pub(crate) at_end: bool,
 }
 
 /// What is alive between blocks. Each temporary is followed from its reads back to where it is defined, so the time is that of the result.
 fn between_blocks(program: &Program) -> Liveness {
     let (numbers, temps) = crossing(program);
-    let blocks = program.blocks.len();
     let number = |temp: Temp| numbers.get(temp.index()).copied().filter(|number| *number != LOCAL);
     let mut reads: Vec<OpenRead> = Vec::new();
     // Pairs of a number and a block that defines it, and by number the last block that did so far.
     let mut defined: Vec<(u32, Block)> = Vec::new();
     let mut last = vec![None; temps.len()];
-    let mut linear_vgprs = 0;
+    let mut linear_vgprs = 0u16;
     for (block, data) in program.blocks.iter() {
         for &inst in &data.insts {
             let preds = phi_preds(program, block, program.op(inst));
@@ -246,7 +223,7 @@ fn between_blocks(program: &Program) -> Liveness {
             }
             for definition in program.definitions(inst) {
                 if definition.class.is_vgpr() && definition.class.is_linear() {
-                    linear_vgprs += u16::from(definition.class.dwords());
+                    linear_vgprs = linear_vgprs.saturating_add(u16::from(definition.class.dwords()));
                 }
                 if let Some(number) = definition.temp.and_then(number) {
                     last[number as usize] = Some(block);
@@ -255,6 +232,19 @@ fn between_blocks(program: &Program) -> Liveness {
             }
         }
     }
+    let linear = |number: u32| program.class(temps[number as usize]).is_linear();
+    let [ins, outs] = between(program, reads, defined, linear);
+    Liveness { temps, numbers, ins, outs, demand: RegCounts::default(), linear_vgprs }
+}
+
+/// What is alive at the starts and at the ends of blocks, by its reads, the blocks that define it, and whether it is alive along the linear flow.
+pub(crate) fn between(
+    program: &Program,
+    mut reads: Vec<OpenRead>,
+    mut defined: Vec<(u32, Block)>,
+    linear: impl Fn(u32) -> bool,
+) -> [BlockSets; 2] {
+    let blocks = program.blocks.len();
     reads.sort_by_key(|read| read.number);
     defined.sort_unstable();
     let mut walk = LiveWalk {
@@ -271,11 +261,10 @@ fn between_blocks(program: &Program) -> Liveness {
         walk.number = own[0].number;
         rest = &rest[rest.partition_point(|(number, _)| *number < walk.number)..];
         walk.defined = &rest[..rest.partition_point(|(number, _)| *number == walk.number)];
-        walk.linear = program.class(temps[walk.number as usize]).is_linear();
+        walk.linear = linear(walk.number);
         own.iter().for_each(|read| walk.back(read));
     }
-    let [ins, outs] = walk.found.map(|pairs| BlockSets::of(&pairs, blocks));
-    Liveness { temps, numbers, ins, outs, demand: RegCounts::default(), linear_vgprs }
+    walk.found.map(|pairs| BlockSets::of(&pairs, blocks))
 }
 
 /// Follows one temporary at a time, in the order of their numbers.

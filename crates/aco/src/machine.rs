@@ -56,22 +56,31 @@ pub struct MachineProgram {
 ///
 /// [`FinishError::Encode`] and [`FinishError::NoForm`] for what the GPU cannot encode.
 pub fn from_program(program: &Program, variants: &Variants) -> Result<MachineProgram, FinishError> {
-    let mut blocks = Vec::with_capacity(program.blocks.len());
-    for data in program.blocks.values() {
-        let mut insts = Vec::with_capacity(data.insts.len());
+    from_program_in(program, variants, Vec::new())
+}
+
+/// The same in the memory of blocks of an earlier program.
+pub(crate) fn from_program_in(
+    program: &Program,
+    variants: &Variants,
+    mut blocks: Vec<MachineBlock>,
+) -> Result<MachineProgram, FinishError> {
+    blocks.resize_with(program.blocks.len(), MachineBlock::default);
+    for (data, block) in program.blocks.values().zip(&mut blocks) {
+        block.insts.clear();
+        block.insts.reserve(data.insts.len());
         for &inst in &data.insts {
             let made = machine_inst(program, variants, inst)?;
             let made = sums::shortened(&made, variants).unwrap_or(made);
-            insts.push(MachineInst { inst: made, from: Some(inst), paired: None });
+            block.insts.push(MachineInst { inst: made, from: Some(inst), paired: None });
         }
-        let numbers = |list: &[crate::ir::Block]| list.iter().map(|block| block.index()).collect();
-        blocks.push(MachineBlock {
-            insts,
-            preds: numbers(&data.linear_preds),
-            succs: numbers(&data.linear_succs),
-            depth: depth(data),
-            taken: data.taken,
-        });
+        for (numbers, list) in
+            [(&mut block.preds, &data.linear_preds), (&mut block.succs, &data.linear_succs)]
+        {
+            numbers.clear();
+            numbers.extend(list.iter().map(|block| block.index()));
+        }
+        (block.depth, block.taken) = (depth(data), data.taken);
     }
     Ok(MachineProgram { gpu: program.gpu, neighbours: program.neighbours, blocks })
 }

@@ -10,7 +10,7 @@ use crate::ir::{
     Block, Construct, Definition, Inst, Jump, NewInst, Op, Operand, PhysReg, Program, Pseudo, RegClass, Role,
     Source, Temp,
 };
-use crate::linear_ssa::LinearVar;
+use crate::linear_ssa::{FirstReached, LinearVar};
 use crate::live::phi_preds;
 use unwedge_base::entity::{Entity, SecondaryMap};
 use unwedge_base::mix::{MixMap, MixSet};
@@ -19,6 +19,15 @@ use unwedge_isa::amdgcn::model::Format;
 
 /// Lowers a program's mask phis and repairs its scalar values.
 pub(crate) fn lower_mask_phis(program: &mut Program) {
+    let reached = FirstReached::of(program);
+    let is_phi = |inst: &Inst| program.op(*inst).is(Pseudo::MaskPhi);
+    if program.blocks.values().any(|data| data.insts.iter().any(is_phi)) {
+        lower_phis(program, &reached);
+    }
+    repair(program, &reached);
+}
+
+fn lower_phis(program: &mut Program, reached: &FirstReached) {
     let blocks: Vec<Block> = program.blocks.keys().collect();
     let early = early_merges(program);
     // Results of phis stay in their blocks.
@@ -34,15 +43,14 @@ pub(crate) fn lower_mask_phis(program: &mut Program) {
         if phis.is_empty() {
             continue;
         }
-        let arms = Arms::of(program, block, &early);
+        let arms = Arms::of(program, block, &early, reached);
         for phi in phis {
             match &arms {
                 Some(arms) => arms.lower(program, &places, &mut own, block, phi),
-                None => lower(program, block, phi),
+                None => lower(program, reached, block, phi),
             }
         }
     }
-    repair(program);
 }
 
 /// Constructs to whose merge lanes jump from constructs in them that lanes part in: the wave goes on there without them.
@@ -69,10 +77,16 @@ struct Arms {
     entry: Block,
     /// The block between the arms.
     invert: Block,
+    reached: FirstReached,
 }
 
 impl Arms {
-    fn of(program: &Program, merge: Block, early: &MixSet<Construct>) -> Option<Arms> {
+    fn of(
+        program: &Program,
+        merge: Block,
+        early: &MixSet<Construct>,
+        reached: &FirstReached,
+    ) -> Option<Arms> {
         let data = &program.blocks[merge];
         let construct = data.construct.filter(|_| data.role == Role::Merge)?;
         let [first, second] = data.logical_preds[..] else { return None };
@@ -88,6 +102,7 @@ impl Arms {
             wave64: program.gpu.wave64(),
             entry,
             invert,
+            reached: reached.clone(),
         })
     }
 
@@ -97,7 +112,7 @@ impl Arms {
         let (definitions, zero) = ([Definition::temp(temp, self.class)], [Operand::constant(0, self.class)]);
         let at = program.blocks[self.entry].insts.len().saturating_sub(1);
         program.insert(self.entry, at, &NewInst::pseudo(Pseudo::ParallelCopy, &definitions, &zero));
-        let mut var = LinearVar::new(self.class);
+        let mut var = LinearVar::new(self.class, &self.reached);
         var.write(self.entry, Operand::temp(temp, self.class));
         var.write(place, mask);
         var.at_start(program, self.invert)
@@ -228,13 +243,13 @@ impl MaskCode<'_> {
     }
 }
 
-fn lower(program: &mut Program, block: Block, phi: Inst) {
+fn lower(program: &mut Program, reached: &FirstReached, block: Block, phi: Inst) {
     let class = program.lane_mask();
     let Some(result) = program.definitions(phi)[0].temp else { return };
     let preds = program.blocks[block].logical_preds.clone();
     let operands = program.operands(phi).to_vec();
     program.blocks[block].insts.retain(|inst| *inst != phi);
-    let mut var = LinearVar::new(class);
+    let mut var = LinearVar::new(class, reached);
     let mut writes = Vec::new();
     for (pred, operand) in preds.into_iter().zip(operands) {
         if operand.is_undef() {
@@ -290,6 +305,7 @@ fn write_bits(program: &mut Program, block: Block, before: Operand, operand: Ope
 /// Where temporaries of linear classes are defined.
 fn definitions(program: &Program) -> SecondaryMap<Temp, Option<Block>> {
     let mut places = SecondaryMap::default();
+    places.reset(program.temp_count());
     for (block, data) in program.blocks.iter() {
         for &inst in &data.insts {
             for definition in
@@ -315,7 +331,7 @@ struct StrayUse {
 }
 
 /// Inserts linear phis for scalar values that are read where the wave may come without passing their definition.
-fn repair(program: &mut Program) {
+fn repair(program: &mut Program, reached: &FirstReached) {
     let places = definitions(program);
     let dominators = Dominators::linear(program);
     let mut strays = Vec::new();
@@ -351,7 +367,7 @@ fn repair(program: &mut Program) {
     for stray in strays {
         let class = program.class(stray.temp);
         if var.as_ref().is_none_or(|(temp, _)| *temp != stray.temp) {
-            let mut new = LinearVar::new(class);
+            let mut new = LinearVar::new(class, reached);
             if let Some(block) = places[stray.temp] {
                 new.write(block, Operand::temp(stray.temp, class));
                 // The wave reads anything where no lane comes: of a value for the next iteration the last one, which may stay in its register.

@@ -79,14 +79,14 @@ impl LinkedProgram {
         .map_err(|error| self.error(error))
     }
 
-    /// Compiles it.
+    /// Compiles it in the memory of a compiler.
     ///
     /// # Errors
     ///
     /// What is not compiled.
-    pub fn compile(&self) -> Result<Compiled, PipelineError> {
+    pub fn compile(&self, compiler: &mut Compiler) -> Result<Compiled, PipelineError> {
         let parts: Vec<&Shader> = self.shaders.iter().collect();
-        Compiler::new()
+        compiler
             .compile_lowered(&parts, self.args.clone(), self.float_mode, &self.options)
             .map_err(|error| self.error(error))
     }
@@ -132,7 +132,8 @@ pub fn link_pipeline(shaders: Vec<Shader>, options: &Options) -> Result<Vec<Link
 ///
 /// As those of [`link_pipeline`].
 pub fn compile_pipeline(shaders: Vec<Shader>, options: &Options) -> Result<Vec<Compiled>, PipelineError> {
-    link_pipeline(shaders, options)?.iter().map(LinkedProgram::compile).collect()
+    let mut compiler = Compiler::new();
+    link_pipeline(shaders, options)?.iter().map(|program| program.compile(&mut compiler)).collect()
 }
 
 struct Linker {

@@ -16,6 +16,7 @@ pub(super) struct NameUnion {
 }
 
 /// A value that is alive at the start of a block and may be placed anew.
+#[derive(Debug)]
 struct Arrival {
     original: Temp,
     name: Temp,
@@ -26,6 +27,16 @@ struct Arrival {
     phi: Option<Inst>,
     /// It is not read.
     dead: bool,
+}
+
+/// What is alive at the start of the block at hand. Its memory is used again for the next one.
+#[derive(Debug, Default)]
+pub(super) struct EntryWork {
+    /// Values that have the same name on all paths, with that.
+    settled: Vec<(Temp, Temp)>,
+    /// All others, and where they go.
+    arrivals: Vec<Arrival>,
+    places: Vec<Option<RegSpan>>,
 }
 
 impl Allocator<'_> {
@@ -49,21 +60,27 @@ impl Allocator<'_> {
         out: &mut Vec<Inst>,
     ) -> Result<(), FinishError> {
         self.tables.file.clear();
-        let live: Vec<Temp> = self.live.live_in(self.block).collect();
-        let (mut settled, mut arrivals) = (Vec::new(), Vec::new());
-        for original in live {
+        let mut work = std::mem::take(&mut self.tables.entry);
+        let EntryWork { settled, arrivals, places } = &mut work;
+        settled.clear();
+        arrivals.clear();
+        let live = self.live;
+        for original in live.live_in(self.block) {
             let class = self.program.class(original);
             let preds = self.preds_of(class);
             let known = || preds.iter().filter_map(|pred| self.name_at_end(*pred, original));
             let open = preds.iter().any(|pred| pred.index() >= self.block.index());
-            let Some(first) = known().next() else {
+            let mut names = known();
+            let Some(first) = names.next() else {
                 return Err(self.invalid("a temporary is alive that no predecessor has"));
             };
-            if !open && known().count() < preds.len() {
+            let (count, same) =
+                names.fold((1, true), |(count, same), name| (count + 1, same && name == first));
+            if !open && count < preds.len() {
                 return Err(self.invalid("a temporary is not defined on every path"));
             }
             let fixed = class.is_linear() && class.is_vgpr();
-            if fixed || !open && known().all(|name| name == first) {
+            if fixed || !open && same {
                 settled.push((original, first));
             } else {
                 let regs = known().filter_map(|name| self.tables.regs[name.index()]).collect();
@@ -83,37 +100,35 @@ impl Allocator<'_> {
             let (class, dead) = (definition.class, definition.kill);
             arrivals.push(Arrival { original: temp, name: temp, class, regs, phi: Some(inst), dead });
         }
-        for &(original, name) in &settled {
+        for &(original, name) in &*settled {
             self.tables.current[original.index()] = name;
             if let Some(span) = self.span(name) {
                 self.tables.file.put(span, name);
             }
         }
-        let places = match self.place_arrivals(&arrivals) {
-            Some(places) => places,
-            None => {
-                // Everything is laid out anew. Linear vectors stay: lanes that are not active have values in them, which moves would lose.
-                self.tables.file.clear();
-                for (original, name) in settled {
-                    let class = self.program.class(original);
-                    if class.is_linear() && class.is_vgpr() {
-                        if let Some(span) = self.span(name) {
-                            self.tables.file.put(span, name);
-                        }
-                        continue;
+        if !self.place_arrivals(arrivals, places) {
+            // Everything is laid out anew. Linear vectors stay: lanes that are not active have values in them, which moves would lose.
+            self.tables.file.clear();
+            for &(original, name) in &*settled {
+                let class = self.program.class(original);
+                if class.is_linear() && class.is_vgpr() {
+                    if let Some(span) = self.span(name) {
+                        self.tables.file.put(span, name);
                     }
-                    let regs = self.tables.regs[name.index()].into_iter().collect();
-                    arrivals.push(Arrival { original, name: original, class, regs, phi: None, dead: false });
+                    continue;
                 }
-                self.lay_out(&arrivals)?
+                let regs = self.tables.regs[name.index()].into_iter().collect();
+                arrivals.push(Arrival { original, name: original, class, regs, phi: None, dead: false });
             }
-        };
-        for (mut arrival, span) in arrivals.into_iter().zip(places) {
+            self.lay_out(arrivals, places)?;
+        }
+        for (arrival, span) in arrivals.iter_mut().zip(&*places) {
+            let Some(span) = *span else { continue };
             let inst = match arrival.phi {
                 Some(inst) => inst,
                 None => {
                     arrival.name = self.rename(Some(arrival.original), arrival.class);
-                    let inst = self.unite(&arrival);
+                    let inst = self.unite(arrival);
                     unions.push(NameUnion { inst, name: arrival.name });
                     inst
                 }
@@ -128,6 +143,7 @@ impl Allocator<'_> {
             }
             out.push(inst);
         }
+        self.tables.entry = work;
         Ok(())
     }
 
@@ -140,10 +156,11 @@ impl Allocator<'_> {
         self.program.make_inst(&NewInst::pseudo(pseudo, &[definition], &operands))
     }
 
-    /// Places arrivals where they are on some path, or anywhere.
-    fn place_arrivals(&mut self, arrivals: &[Arrival]) -> Option<Vec<RegSpan>> {
-        let mut places = vec![None; arrivals.len()];
-        for (arrival, place) in arrivals.iter().zip(&mut places) {
+    /// Places arrivals where they are on some path, or anywhere. Whether there was room for all.
+    fn place_arrivals(&mut self, arrivals: &[Arrival], places: &mut Vec<Option<RegSpan>>) -> bool {
+        places.clear();
+        places.resize(arrivals.len(), None);
+        for (arrival, place) in arrivals.iter().zip(&mut *places) {
             let usable = |reg: &&PhysReg| **reg != PhysReg::SCC;
             let spans = arrival.regs.iter().filter(usable).map(|reg| RegSpan::new(*reg, arrival.class));
             let free =
@@ -153,14 +170,14 @@ impl Allocator<'_> {
                 *place = Some(span);
             }
         }
-        for (arrival, place) in arrivals.iter().zip(&mut places) {
+        for (arrival, place) in arrivals.iter().zip(places) {
             if place.is_none() {
-                let span = self.first_free(arrival.class)?;
+                let Some(span) = self.first_free(arrival.class) else { return false };
                 self.tables.file.put(span, arrival.original);
                 *place = Some(span);
             }
         }
-        places.into_iter().collect()
+        true
     }
 
     /// Whether a value may keep the registers that it has on some path.
@@ -176,19 +193,24 @@ impl Allocator<'_> {
     }
 
     /// Places everything, what needs the most room first.
-    fn lay_out(&mut self, arrivals: &[Arrival]) -> Result<Vec<RegSpan>, FinishError> {
+    fn lay_out(
+        &mut self,
+        arrivals: &[Arrival],
+        places: &mut Vec<Option<RegSpan>>,
+    ) -> Result<(), FinishError> {
         let mut order: Vec<usize> = (0..arrivals.len()).collect();
         order.sort_by_key(|at| {
             std::cmp::Reverse((alignment(arrivals[*at].class), arrivals[*at].class.dwords()))
         });
-        let mut places = vec![RegSpan { first: 0, count: 0 }; arrivals.len()];
+        places.clear();
+        places.resize(arrivals.len(), None);
         for at in order {
             let arrival = &arrivals[at];
             let span = self.first_free(arrival.class).ok_or_else(|| self.exhausted(arrival.class))?;
             self.tables.file.put(span, arrival.original);
-            places[at] = span;
+            places[at] = Some(span);
         }
-        Ok(places)
+        Ok(())
     }
 
     /// Ends a block: remembers the names of what is alive.

@@ -19,6 +19,7 @@ use crate::ir::shape::Variants;
 use crate::ir::{Block, PhysReg, Program, Progress, RegClass, RegCounts, Temp};
 use crate::live::Liveness;
 use crate::occupancy::{allocated_vgprs, waves};
+use blocks::EntryWork;
 use file::{RegFile, RegSpan, VECTOR};
 use hints::Hints;
 use instruction::Work;
@@ -52,6 +53,7 @@ pub(crate) struct AllocationTables {
     /// By block: names at the end of the logical part of scalars that phis after it read.
     logical_ends: Vec<Vec<(Temp, Temp)>>,
     work: Work,
+    entry: EntryWork,
 }
 
 struct Allocator<'a> {
@@ -178,19 +180,20 @@ impl<'a> Allocator<'a> {
     }
 
     fn run(&mut self, work: &mut Work) -> Result<(), FinishError> {
-        let mut unions = Vec::new();
+        let (mut unions, mut out) = (Vec::new(), Vec::new());
         for block in self.program.blocks.keys() {
             self.block = block;
-            let insts = std::mem::take(&mut self.program.blocks[block].insts);
+            let mut insts = std::mem::take(&mut self.program.blocks[block].insts);
             let phis = insts.iter().take_while(|inst| self.program.op(**inst).is_phi()).count();
             let (phis, rest) = insts.split_at(phis);
-            let mut out = Vec::with_capacity(insts.len());
+            out.reserve(insts.len());
             self.enter(phis, &mut unions, &mut out)?;
             for &inst in rest {
                 self.instruction(inst, work, &mut out)?;
             }
             self.leave();
-            self.program.blocks[block].insts = out;
+            insts.clear();
+            self.program.blocks[block].insts = std::mem::replace(&mut out, insts);
         }
         self.fill_phis()?;
         rename::remove_trivial(self.program, &unions);

@@ -42,13 +42,14 @@ pub fn assemble(program: &mut MachineProgram) -> Result<Assembly, FinishError> {
         if islands::shorten(program, &lengths, &starts) {
             continue;
         }
-        match broken_branch(program, &lengths, &starts)? {
-            Some((block, at)) => {
-                let nop = plain(Opcode::s_nop, &[Operand::Imm(0)], &program.gpu);
-                let Some(nop) = nop else { return Err(FinishError::TooFar { block: Block::new(block) }) };
-                program.blocks[block].insts.insert(at, nop);
-            }
-            None => return write(program, lengths, starts, words),
+        let broken = broken_branches(program, &lengths, &starts)?;
+        if broken.is_empty() {
+            return write(program, lengths, starts, words);
+        }
+        for (block, at) in broken.into_iter().rev() {
+            let nop = plain(Opcode::s_nop, &[Operand::Imm(0)], &program.gpu);
+            let Some(nop) = nop else { return Err(FinishError::TooFar { block: Block::new(block) }) };
+            program.blocks[block].insts.insert(at, nop);
         }
     }
 }
@@ -121,12 +122,13 @@ fn encode(
     })
 }
 
-/// A branch of gfx10 with the offset that is broken.
-fn broken_branch(
+/// Branches of gfx10 with the offset that is broken: their blocks, and the places after them.
+fn broken_branches(
     program: &MachineProgram,
     lengths: &[Vec<usize>],
     starts: &[usize],
-) -> Result<Option<(usize, usize)>, FinishError> {
+) -> Result<Vec<(usize, usize)>, FinishError> {
+    let mut broken = Vec::new();
     for (number, block) in program.blocks.iter().enumerate() {
         let mut at = starts[number];
         for (place, inst) in block.insts.iter().enumerate() {
@@ -138,11 +140,11 @@ fn broken_branch(
                 return Err(too_far);
             }
             if program.gpu.generation() == Gfx::Gfx10 && offset == BROKEN_OFFSET {
-                return Ok(Some((number, place + 1)));
+                broken.push((number, place + 1));
             }
         }
     }
-    Ok(None)
+    Ok(broken)
 }
 
 /// How many words after an instruction a block begins.

@@ -94,29 +94,22 @@ fn dword(reg: u16) -> Operand {
 ///
 /// [`FinishError::NotDone`] for one that has no lowering.
 pub fn lower(program: &mut Program, variants: &Variants) -> Result<usize, FinishError> {
-    let mut copies = 0;
-    for block in program.blocks.keys() {
-        let insts = std::mem::take(&mut program.blocks[block].insts);
-        let mut emitter = Emitter {
-            out: Vec::with_capacity(insts.len()),
-            inst: Inst::new(0),
-            copies: 0,
-            variants,
-            program: &mut *program,
-        };
-        for inst in insts {
+    let mut emitter = Emitter { out: Vec::new(), inst: Inst::new(0), copies: 0, variants, program };
+    for block in emitter.program.blocks.keys() {
+        let mut insts = std::mem::take(&mut emitter.program.blocks[block].insts);
+        emitter.out.reserve(insts.len());
+        for &inst in &insts {
             emitter.inst = inst;
             match emitter.program.op(inst) {
                 Op::Hw(_) => emitter.out.push(inst),
                 Op::Pseudo(pseudo) => emitter.pseudo(block, pseudo)?,
             }
         }
-        copies += emitter.copies;
-        let out = emitter.out;
-        program.blocks[block].insts = out;
+        insts.clear();
+        emitter.program.blocks[block].insts = std::mem::replace(&mut emitter.out, insts);
     }
-    program.progress = Progress::Lowered;
-    Ok(copies)
+    emitter.program.progress = Progress::Lowered;
+    Ok(emitter.copies)
 }
 
 impl Emitter<'_> {

@@ -272,6 +272,7 @@ impl Clone for Program {
         (self.contract, self.neighbours) = (*contract, *neighbours);
         self.combinations = *combinations;
         self.positions.clone_from(positions);
+        self.keep_blocks(blocks.len());
         self.blocks.clone_from(blocks);
         self.constructs.clone_from(constructs);
         self.argument_bounds.clone_from(argument_bounds);
@@ -305,6 +306,16 @@ impl Program {
             operands: Vec::new(),
             definitions: Vec::new(),
             spare: Vec::new(),
+        }
+    }
+
+    /// Makes so many blocks of those that there are and spare ones, whatever is in them.
+    fn keep_blocks(&mut self, count: usize) {
+        self.spare.extend(self.blocks.values_mut().skip(count).map(std::mem::take));
+        while self.blocks.len() < count
+            && let Some(block) = self.spare.pop()
+        {
+            self.blocks.push(block);
         }
     }
 
@@ -365,6 +376,12 @@ impl Program {
     #[inline]
     pub fn temp_count(&self) -> usize {
         self.temps.len()
+    }
+
+    /// How many instructions there are, in blocks or not.
+    #[inline]
+    pub fn inst_count(&self) -> usize {
+        self.insts.len()
     }
 
     /// Makes an instruction that is in no block yet.

@@ -30,7 +30,7 @@ pub(super) struct Combiner<'a> {
     pub flushes_halves: bool,
     /// Results of all widths are rounded to the nearest.
     pub nearest: bool,
-    loops: Loops,
+    loops: &'a Loops,
     /// How many more changes of instructions may be made.
     left: u32,
     /// The block at hand.
@@ -42,7 +42,13 @@ pub(super) struct Combiner<'a> {
 }
 
 /// Combines instructions, with no more than `limit` changes.
-pub(super) fn combine(program: &mut Program, variants: &Variants, float_mode: u8, limit: Option<u32>) {
+pub(super) fn combine(
+    program: &mut Program,
+    variants: &Variants,
+    loops: &Loops,
+    float_mode: u8,
+    limit: Option<u32>,
+) {
     let blocks: Vec<_> = program.blocks.keys().collect();
     let Some(&first) = blocks.first() else { return };
     let limit = limit.unwrap_or(u32::MAX);
@@ -52,7 +58,7 @@ pub(super) fn combine(program: &mut Program, variants: &Variants, float_mode: u8
         flushes: float_mode >> 4 & 3 == 0,
         flushes_halves: float_mode >> 6 == 0,
         nearest: float_mode & 15 == 0,
-        loops: Loops::of(program),
+        loops,
         left: limit,
         block: first,
         out: Vec::new(),
@@ -61,11 +67,14 @@ pub(super) fn combine(program: &mut Program, variants: &Variants, float_mode: u8
     };
     for block in blocks {
         combiner.block = block;
-        for inst in std::mem::take(&mut combiner.program.blocks[block].insts) {
+        let mut insts = std::mem::take(&mut combiner.program.blocks[block].insts);
+        combiner.out.reserve(insts.len());
+        for &inst in &insts {
             combiner.visit(inst);
             combiner.out.push(inst);
         }
-        combiner.program.blocks[block].insts = std::mem::take(&mut combiner.out);
+        insts.clear();
+        combiner.program.blocks[block].insts = std::mem::replace(&mut combiner.out, insts);
     }
     combiner.program.combinations = limit - combiner.left;
 }
@@ -469,7 +478,7 @@ impl Combiner<'_> {
         let Some(rule) = CLAMPS.iter().find(|rule| outer == rule.min || outer == rule.max) else {
             return false;
         };
-        let operands = self.program.operands(inst).to_vec();
+        let operands = OperandList::from(self.program.operands(inst));
         for at in 0..2 {
             let Some(bound) = operands[1 - at].as_const() else { continue };
             let Some(inner) = self.only_source(operands[at]) else { continue };
@@ -527,7 +536,7 @@ impl Combiner<'_> {
         {
             return false;
         }
-        let operands = self.program.operands(inst).to_vec();
+        let operands = OperandList::from(self.program.operands(inst));
         let negated = |at: usize| signs[at] ^ mods.get(Mod::Neg) >> at & 1;
         // Of two products the later one is folded: what it reads is there last.
         let mut products = [0, 1].map(|at| (self.product(operands[at], multiply), at));

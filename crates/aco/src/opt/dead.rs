@@ -2,7 +2,7 @@
 
 use super::uses::Uses;
 use crate::ir::{Inst, Memory, Op, Payload, Program, Pseudo, Source};
-use unwedge_base::mix::MixSet;
+use unwedge_base::entity::Entity;
 use unwedge_isa::amdgcn::Reg;
 use unwedge_isa::amdgcn::model::{Format, Role};
 
@@ -68,16 +68,18 @@ pub(super) fn depends_on_block(program: &Program, inst: Inst) -> bool {
 pub(super) fn remove(program: &mut Program) {
     let mut uses = Uses::of(program);
     let blocks: Vec<_> = program.blocks.keys().collect();
-    let mut dead = MixSet::default();
+    let mut dead = vec![false; program.inst_count()];
+    let mut any = false;
     let mut open: Vec<Inst> = Vec::new();
     for &block in &blocks {
         let insts = program.blocks[block].insts.iter();
         open.extend(insts.copied().filter(|inst| is_pure(program, *inst) && uses.is_unread(program, *inst)));
     }
     while let Some(inst) = open.pop() {
-        if !dead.insert(inst) {
+        if std::mem::replace(&mut dead[inst.index()], true) {
             continue;
         }
+        any = true;
         for temp in program.operands(inst).iter().filter_map(|operand| operand.as_temp()) {
             uses.drop_one(temp);
             if let Some(source) = uses.definition(temp)
@@ -88,7 +90,7 @@ pub(super) fn remove(program: &mut Program) {
             }
         }
     }
-    for block in blocks {
-        program.blocks[block].insts.retain(|inst| !dead.contains(inst));
+    for block in blocks.into_iter().filter(|_| any) {
+        program.blocks[block].insts.retain(|inst| !dead[inst.index()]);
     }
 }

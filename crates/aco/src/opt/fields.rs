@@ -1,7 +1,7 @@
 //! Integers: constants, bits that are cut out and put in.
 
 use super::combine::Combiner;
-use crate::ir::{Inst, Op, Operand, Pseudo, RegClass};
+use crate::ir::{Inst, Op, Operand, OperandList, Pseudo, RegClass};
 use unwedge_isa::amdgcn::model::Form;
 use unwedge_isa::amdgcn::{Mods, Opcode};
 
@@ -122,7 +122,7 @@ impl Combiner<'_> {
         if self.program.op(inst) != Op::Hw(Opcode::v_and_b32) || !whole {
             return false;
         }
-        let operands = self.program.operands(inst).to_vec();
+        let operands = OperandList::from(self.program.operands(inst));
         for at in 0..2 {
             let Some(mask) = self.spread_mask(operands[at]) else { continue };
             let new = [Operand::c32(0), operands[1 - at], mask];

@@ -4,7 +4,7 @@ use super::combine::Combiner;
 use super::rules::swapped;
 use super::signs::{only_halves_and_signs, swap_signs};
 use crate::ir::shape;
-use crate::ir::{Inst, Op, Operand};
+use crate::ir::{Inst, Op, Operand, OperandList};
 use unwedge_isa::amdgcn::model::{Form, Format, Mod, Role};
 use unwedge_isa::amdgcn::{Mods, Opcode};
 
@@ -51,7 +51,7 @@ impl Combiner<'_> {
         if !computes || !short || !long || !only_halves_and_signs(&data.mods) {
             return false;
         }
-        let (mods, operands) = (data.mods, self.program.operands(inst).to_vec());
+        let (mods, operands) = (data.mods, OperandList::from(self.program.operands(inst)));
         for at in 0..operands.len().min(2) {
             let Some(inner) = self.lane_move(operands[at]) else { continue };
             let lanes = self.program[inner];

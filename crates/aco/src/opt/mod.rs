@@ -29,22 +29,26 @@ pub(crate) use lanes::{LANE_MODS, moves_all};
 pub(crate) use rules::swapped;
 pub(crate) use signs::{only_signs, swap_signs};
 
+use crate::dominators::Dominators;
 use crate::ir::Program;
 use crate::ir::shape::Variants;
 use crate::passes::Passes;
+use loops::Loops;
 
 /// Optimizes a program.
 pub fn optimize(program: &mut Program, float_mode: u8, passes: Passes) {
+    // No part of the phase changes the flow.
+    let (dominators, loops) = (Dominators::logical(program), Loops::of(program));
     if passes.numbering {
-        numbering::number(program);
+        numbering::number(program, &dominators, &loops);
     }
     if passes.combining {
         let variants = Variants::of(&program.gpu);
-        combine::combine(program, &variants, float_mode, passes.combinations);
+        combine::combine(program, &variants, &loops, float_mode, passes.combinations);
         bits::choose_early(program);
         // Copies of constants that combining made.
         if passes.numbering {
-            numbering::number(program);
+            numbering::number(program, &dominators, &loops);
         }
         literals::fold(program, &variants);
     }

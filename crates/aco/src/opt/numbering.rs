@@ -129,20 +129,17 @@ fn makes_mask(program: &Program, inst: Inst) -> bool {
 }
 
 /// Removes what is computed twice.
-pub(super) fn number(program: &mut Program) {
-    let dominators = Dominators::logical(program);
-    let loops = Loops::of(program);
+pub(super) fn number(program: &mut Program, dominators: &Dominators, loops: &Loops) {
     let mut same: SecondaryMap<Temp, Option<Temp>> = SecondaryMap::default();
+    same.reset(program.temp_count());
     let mut known = KnownInsts::of(program);
     for &block in dominators.order() {
-        let insts = std::mem::take(&mut program.blocks[block].insts);
-        let mut kept = Vec::with_capacity(insts.len());
-        for inst in insts {
+        let mut insts = std::mem::take(&mut program.blocks[block].insts);
+        insts.retain(|&inst| {
             rename(program, inst, &same);
             let op = program.op(inst);
             if op.is_phi() || program.definitions(inst).is_empty() || !is_pure(program, inst) {
-                kept.push(inst);
-                continue;
+                return true;
             }
             let new = KnownInst::of(program, inst, block);
             let serves = |place: Block| {
@@ -158,14 +155,15 @@ pub(super) fn number(program: &mut Program) {
                             same[own] = Some(other);
                         }
                     }
+                    false
                 }
                 _ => {
                     *place = Some(new);
-                    kept.push(inst);
+                    true
                 }
             }
-        }
-        program.blocks[block].insts = kept;
+        });
+        program.blocks[block].insts = insts;
     }
     // Phis at loop headers, and blocks that only the wave comes to.
     for block in program.blocks.keys() {

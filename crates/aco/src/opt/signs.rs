@@ -2,7 +2,7 @@
 
 use super::combine::Combiner;
 use crate::ir::shape;
-use crate::ir::{Inst, Op, Operand};
+use crate::ir::{Inst, Op, Operand, OperandList};
 use unwedge_isa::amdgcn::model::{Form, Format, Gfx, Mod, OperandSlot, Role, Type};
 use unwedge_isa::amdgcn::{Mods, Opcode};
 
@@ -82,7 +82,7 @@ impl Combiner<'_> {
             if moves && at == 0 && signed.negated && !self.program[inst].freedom.zeros {
                 continue;
             }
-            let mut operands = self.program.operands(inst).to_vec();
+            let mut operands = OperandList::from(self.program.operands(inst));
             operands[at] = signed.value;
             let fits = if moves { signed.value.class.is_vgpr() } else { self.fits(opcode, &operands, true) };
             if !fits {
@@ -205,7 +205,7 @@ impl Combiner<'_> {
             return false;
         }
         let (mods, freedom, exact) = (data.mods, data.freedom, data.exact);
-        let operands = self.program.operands(inst).to_vec();
+        let operands = OperandList::from(self.program.operands(inst));
         for at in 0..2 {
             let bit = |mods: &Mods, id: Mod, at: usize| mods.get(id) >> at & 1;
             if bit(&mods, Mod::Abs, at) != 0 || bit(&mods, Mod::OpSel, at) != 0 {

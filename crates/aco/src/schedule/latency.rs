@@ -140,7 +140,17 @@ pub(super) struct LatencyOrder<'a> {
     heights: Vec<u32>,
     /// How often a temporary is read in the program.
     reads: Vec<u32>,
-    part_reads: PartReads,
+    memory: PartMemory,
+}
+
+/// Memory for one part.
+#[derive(Default)]
+struct PartMemory {
+    reads: PartReads,
+    facts: Vec<Facts>,
+    heights: Vec<u32>,
+    order: VecDeque<usize>,
+    made: Vec<Inst>,
 }
 
 impl<'a> LatencyOrder<'a> {
@@ -161,7 +171,7 @@ impl<'a> LatencyOrder<'a> {
             ready: vec![0; count],
             heights: vec![0; count],
             reads,
-            part_reads: PartReads::default(),
+            memory: PartMemory::default(),
         }
     }
 
@@ -170,27 +180,20 @@ impl<'a> LatencyOrder<'a> {
         if part.len() < 3 {
             return;
         }
-        let facts: Vec<Facts> = part.iter().map(|inst| self.facts(program, *inst)).collect();
-        let mut reads = std::mem::take(&mut self.part_reads);
+        let mut memory = std::mem::take(&mut self.memory);
+        let PartMemory { reads, facts, heights, order, made } = &mut memory;
+        facts.clear();
+        facts.extend(part.iter().map(|inst| self.facts(program, *inst)));
         reads.set(program, part);
-        let most = self.begin(program, part, &reads);
-        let heights = self.heights(program, part, &facts);
-        let mut order: VecDeque<usize> = (0..part.len()).collect();
-        let mut made = Vec::with_capacity(part.len());
+        let most = self.begin(program, part, reads);
+        self.heights(program, part, facts, heights);
+        order.clear();
+        order.extend(0..part.len());
+        made.clear();
         let mut live = [0i64; 2];
         let mut now = 0;
         while !order.is_empty() {
-            let state = PartState {
-                program,
-                part,
-                facts: &facts,
-                heights: &heights,
-                reads: &reads,
-                order: &order,
-                now,
-                live,
-                most,
-            };
+            let state = PartState { program, part, facts, heights, reads, order, now, live, most };
             let chosen = self.choose(&state);
             let Some(at) = order.remove(chosen) else { break };
             let inst = part[at];
@@ -204,16 +207,17 @@ impl<'a> LatencyOrder<'a> {
             now += facts[at].issue;
             made.push(inst);
         }
-        part.copy_from_slice(&made);
+        part.copy_from_slice(made);
         for temp in part.iter().flat_map(|inst| program.definitions(*inst)).filter_map(|d| d.temp) {
             self.ready[temp.index()] = 0;
         }
-        self.part_reads = reads;
+        self.memory = memory;
     }
 
     /// The heights of a part.
-    fn heights(&mut self, program: &Program, part: &[Inst], facts: &[Facts]) -> Vec<u32> {
-        let mut heights = vec![0; part.len()];
+    fn heights(&mut self, program: &Program, part: &[Inst], facts: &[Facts], heights: &mut Vec<u32>) {
+        heights.clear();
+        heights.resize(part.len(), 0);
         for (at, &inst) in part.iter().enumerate().rev() {
             let written = program.definitions(inst).iter().filter_map(|definition| definition.temp);
             let next = written.map(|temp| std::mem::take(&mut self.heights[temp.index()])).max();
@@ -226,7 +230,6 @@ impl<'a> LatencyOrder<'a> {
         for temp in part.iter().flat_map(|inst| program.operands(*inst)).filter_map(|own| own.as_temp()) {
             self.heights[temp.index()] = 0;
         }
-        heights
     }
 
     fn facts(&self, program: &Program, inst: Inst) -> Facts {

@@ -31,16 +31,18 @@ pub(crate) fn schedule(program: &mut Program, variants: &Variants) {
     let mut order = LatencyOrder::new(program, variants);
     let mut late = Vec::new();
     let mut loads = LoadOrder { places: vec![None; program.temp_count()], sources: Vec::new() };
+    let mut out = Vec::new();
     for block in blocks {
-        let insts = std::mem::take(&mut program.blocks[block].insts);
-        let mut out = Vec::with_capacity(insts.len());
+        let mut insts = std::mem::take(&mut program.blocks[block].insts);
+        out.reserve(insts.len());
         for part in insts.chunk_by(|a, b| !is_border(program, *a) && !is_border(program, *b)) {
             let start = out.len();
             exports_last(program, part, &mut late);
             loads.arrange(program, &late, &mut out);
             order.arrange(program, &mut out[start..]);
         }
-        program.blocks[block].insts = out;
+        insts.clear();
+        program.blocks[block].insts = std::mem::replace(&mut out, insts);
     }
 }
 

@@ -28,10 +28,11 @@ impl Banks {
             first: SecondaryMap::default(),
             changed: true,
         };
+        walk.banks.vector.reset(func.value_count());
         // Values only change from scalar to vector, so this ends.
         while walk.changed {
             walk.changed = false;
-            walk.first = SecondaryMap::default();
+            walk.first.reset(func.value_count());
             for inst in func.walk() {
                 walk.inst(inst);
             }

@@ -1,9 +1,9 @@
 //! How far it is to the next use of a value, in instructions, over the flow of its bank. A use after a loop is farther away than any in it.
 
 use super::Flow;
-use crate::ir::{Block, Program, Temp};
+use crate::ir::{Block, Operand, Program, Temp};
+use crate::live::Liveness;
 use unwedge_base::entity::Entity;
-use unwedge_base::mix::MixMap;
 
 /// What the exit of a loop adds to the distance.
 pub(super) const LOOP_EXIT: u32 = 1 << 16;
@@ -42,115 +42,184 @@ impl Loops {
     }
 }
 
-/// Distances at the edges of blocks.
+/// A value that is alive at the start of a block, or that a phi of the block makes.
+#[derive(Debug, Clone, Copy)]
+struct EntryUse {
+    value: Temp,
+    /// The first instruction of the block that reads it, or [`NEVER`].
+    own: u32,
+    /// From the start of the block to the next use.
+    distance: u32,
+}
+
+/// Distances at the starts of blocks.
 #[derive(Debug)]
 pub(super) struct Distances {
-    /// By block: what is alive at its start, and results of its phis.
-    entries: Vec<MixMap<Temp, u32>>,
-    exits: Vec<MixMap<Temp, u32>>,
+    /// Block after block: what is alive at the start, in the order of the liveness, then results of phis in theirs.
+    uses: Vec<EntryUse>,
+    /// By block: the first of its uses, and the first of its phis. At the end one past the last of all.
+    starts: Vec<(usize, usize)>,
 }
 
 impl Distances {
-    pub fn of(program: &Program, flow: Flow, loops: &Loops) -> Distances {
-        let count = program.blocks.len();
-        let firsts: Vec<BlockUses> =
-            program.blocks.keys().map(|block| BlockUses::of(program, block, flow)).collect();
-        let mut distances =
-            Distances { entries: vec![MixMap::default(); count], exits: vec![MixMap::default(); count] };
+    pub fn of(program: &Program, live: &Liveness, flow: Flow, loops: &Loops) -> Distances {
+        let mut distances = Distances::unknown(program, live, flow);
+        let mut exit = ExitDistances::new(program);
         let mut changed = true;
         while changed {
             changed = false;
-            for block in program.blocks.keys().collect::<Vec<_>>().into_iter().rev() {
-                let exit = distances.exit(program, flow, loops, block);
-                let entry = firsts[block.index()].entry(&exit);
-                changed |= entry != distances.entries[block.index()];
-                distances.entries[block.index()] = entry;
-                distances.exits[block.index()] = exit;
+            for block in program.blocks.keys().rev() {
+                distances.exit(program, flow, loops, block, &mut exit);
+                let length = program.blocks[block].insts.len() as u32;
+                let all = distances.starts[block.index()].0..distances.starts[block.index() + 1].0;
+                for entry in &mut distances.uses[all] {
+                    let through = exit.by_temp[entry.value.index()].saturating_add(length);
+                    let distance = if entry.own == NEVER { through } else { entry.own };
+                    changed |= distance != entry.distance;
+                    entry.distance = distance;
+                }
+                exit.clear();
             }
         }
         distances
     }
 
-    fn exit(&self, program: &Program, flow: Flow, loops: &Loops, block: Block) -> MixMap<Temp, u32> {
-        let mut exit: MixMap<Temp, u32> = MixMap::default();
-        let mut add = |temp, distance: u32| {
-            let place = exit.entry(temp).or_insert(NEVER);
-            *place = distance.min(*place);
-        };
-        for succ in flow.succs(program, block) {
-            let edge = loops.edge(block, *succ);
-            let entry = &self.entries[succ.index()];
-            let phis: Vec<_> = flow.phis(program, *succ).collect();
-            for (temp, distance) in entry {
-                if !phis.iter().any(|phi| phi.result == *temp) {
-                    add(*temp, distance.saturating_add(edge));
-                }
+    /// Those of uses in the blocks themselves.
+    fn unknown(program: &Program, live: &Liveness, flow: Flow) -> Distances {
+        let mut firsts = vec![NEVER; program.temp_count()];
+        let mut distances =
+            Distances { uses: Vec::new(), starts: Vec::with_capacity(program.blocks.len() + 1) };
+        for (block, data) in program.blocks.iter() {
+            let places = (0..).zip(&data.insts);
+            let reads = places.filter(|(_, inst)| !program.op(**inst).is_phi()).flat_map(|(at, inst)| {
+                program.operands(*inst).iter().filter_map(move |operand| Some((at, operand.as_temp()?)))
+            });
+            for (at, temp) in reads.clone() {
+                firsts[temp.index()] = firsts[temp.index()].min(at);
             }
-            for phi in phis {
-                let number = flow.preds(program, *succ).iter().position(|pred| *pred == block);
-                let operand = number.and_then(|number| program.operands(phi.inst).get(number)?.as_temp());
-                if let Some(temp) = operand.filter(|temp| flow.has(program.class(*temp))) {
-                    let distance = entry.get(&phi.result).copied().unwrap_or(NEVER);
-                    add(temp, distance.saturating_add(edge));
-                }
+            let unknown = |value: Temp| EntryUse { value, own: firsts[value.index()], distance: NEVER };
+            let first = distances.uses.len();
+            let values = live.live_in(block).filter(|value| flow.has(program.class(*value)));
+            distances.uses.extend(values.map(unknown));
+            distances.starts.push((first, distances.uses.len()));
+            distances.uses.extend(flow.phis(program, block).map(|phi| unknown(phi.result)));
+            for (_, temp) in reads {
+                firsts[temp.index()] = NEVER;
             }
         }
-        exit
+        distances.starts.push((distances.uses.len(), distances.uses.len()));
+        distances
     }
 
-    /// From the start of a block.
-    pub fn at_entry(&self, block: Block, temp: Temp) -> u32 {
-        self.entries[block.index()].get(&temp).copied().unwrap_or(NEVER)
-    }
-
-    /// From a place of a block on, after or at the instruction with that number.
-    pub fn from(&self, block: Block, uses: &BlockUses, temp: Temp, at: usize) -> u32 {
-        let own = uses.places.get(&temp).and_then(|places| {
-            let next = places.partition_point(|place| (*place as usize) < at);
-            places.get(next).map(|place| place - at as u32)
-        });
-        own.unwrap_or_else(|| {
-            let exit = self.exits[block.index()].get(&temp).copied().unwrap_or(NEVER);
-            exit.saturating_add((uses.length - at.min(uses.length)) as u32)
-        })
-    }
-}
-
-/// Where temporaries of a bank are read in a block.
-#[derive(Debug, Default)]
-pub(super) struct BlockUses {
-    places: MixMap<Temp, Vec<u32>>,
-    /// What the block defines, but for its phis.
-    defined: Vec<Temp>,
-    length: usize,
-}
-
-impl BlockUses {
-    pub fn of(program: &Program, block: Block, flow: Flow) -> BlockUses {
-        let insts = &program.blocks[block].insts;
-        let mut uses = BlockUses { length: insts.len(), ..BlockUses::default() };
-        for (at, &inst) in (0..).zip(insts) {
-            if program.op(inst).is_phi() {
+    /// Distances from the end of a block.
+    fn exit(&self, program: &Program, flow: Flow, loops: &Loops, block: Block, exit: &mut ExitDistances) {
+        for &succ in flow.succs(program, block) {
+            let edge = loops.edge(block, succ);
+            let (first, phis) = self.starts[succ.index()];
+            for entry in &self.uses[first..phis] {
+                exit.add(entry.value, entry.distance.saturating_add(edge));
+            }
+            let Some(number) = flow.preds(program, succ).iter().position(|pred| *pred == block) else {
                 continue;
-            }
-            for operand in program.operands(inst) {
-                if let Some(temp) = operand.as_temp().filter(|_| flow.has(operand.class)) {
-                    let places = uses.places.entry(temp).or_default();
-                    if places.last() != Some(&at) {
-                        places.push(at);
-                    }
+            };
+            for (phi, entry) in flow.phis(program, succ).zip(&self.uses[phis..]) {
+                let operand = program.operands(phi.inst).get(number).and_then(Operand::as_temp);
+                if let Some(temp) = operand.filter(|temp| flow.has(program.class(*temp))) {
+                    exit.add(temp, entry.distance.saturating_add(edge));
                 }
             }
-            uses.defined.extend(program.definitions(inst).iter().filter_map(|definition| definition.temp));
         }
-        uses.defined.sort_unstable();
-        uses
     }
 
-    fn entry(&self, exit: &MixMap<Temp, u32>) -> MixMap<Temp, u32> {
-        let length = self.length as u32;
-        let through = exit.iter().map(|(temp, distance)| (*temp, distance.saturating_add(length)));
-        let own = self.places.iter().filter_map(|(temp, places)| Some((*temp, *places.first()?)));
-        through.chain(own).filter(|(temp, _)| self.defined.binary_search(temp).is_err()).collect()
+    /// From the start of a block to the next use of each value that is alive there, in the order of the liveness.
+    pub fn of_values(&self, block: Block) -> impl Iterator<Item = (Temp, u32)> {
+        let (first, phis) = self.starts[block.index()];
+        self.uses[first..phis].iter().map(|entry| (entry.value, entry.distance))
+    }
+
+    /// From the start of a block to the next use of the result of each phi.
+    pub fn of_phis(&self, block: Block) -> impl Iterator<Item = u32> {
+        let phis = self.starts[block.index()].1..self.starts[block.index() + 1].0;
+        self.uses[phis].iter().map(|entry| entry.distance)
+    }
+}
+
+/// Distances from the end of one block.
+#[derive(Debug)]
+struct ExitDistances {
+    by_temp: Vec<u32>,
+    /// Temporaries that have one.
+    known: Vec<Temp>,
+}
+
+impl ExitDistances {
+    fn new(program: &Program) -> ExitDistances {
+        ExitDistances { by_temp: vec![NEVER; program.temp_count()], known: Vec::new() }
+    }
+
+    fn add(&mut self, temp: Temp, distance: u32) {
+        let place = &mut self.by_temp[temp.index()];
+        *place = distance.min(*place);
+        self.known.push(temp);
+    }
+
+    fn clear(&mut self) {
+        for temp in self.known.drain(..) {
+            self.by_temp[temp.index()] = NEVER;
+        }
+    }
+}
+
+/// Where the next read of each value is while a block is followed. Places are counted from the start of the block, those after it from there on.
+#[derive(Debug)]
+pub(super) struct NextReads {
+    next: ExitDistances,
+    /// For each read of the block that is still to come, the place of the one after it; the nearest one last.
+    later: Vec<u32>,
+}
+
+impl NextReads {
+    pub fn new(program: &Program) -> NextReads {
+        NextReads { next: ExitDistances::new(program), later: Vec::new() }
+    }
+
+    /// Those at the start of a block.
+    pub fn begin(
+        &mut self,
+        program: &Program,
+        distances: &Distances,
+        flow: Flow,
+        loops: &Loops,
+        block: Block,
+    ) {
+        let insts = &program.blocks[block].insts;
+        let length = insts.len() as u32;
+        self.next.clear();
+        self.later.clear();
+        distances.exit(program, flow, loops, block, &mut self.next);
+        self.next.known.sort_unstable();
+        self.next.known.dedup();
+        for temp in &self.next.known {
+            let place = &mut self.next.by_temp[temp.index()];
+            *place = place.saturating_add(length);
+        }
+        for (at, &inst) in (0..length).zip(insts).rev().filter(|(_, inst)| !program.op(**inst).is_phi()) {
+            let reads = || flow.reads(program, inst).rev();
+            self.later.extend(reads().map(|temp| self.next.by_temp[temp.index()]));
+            for temp in reads() {
+                self.next.by_temp[temp.index()] = at;
+                self.next.known.push(temp);
+            }
+        }
+    }
+
+    /// Passes a read of a value.
+    pub fn pass(&mut self, value: Temp) {
+        self.next.by_temp[value.index()] = self.later.pop().unwrap_or(NEVER);
+    }
+
+    /// The place of the next read of a value.
+    pub fn of(&self, value: Temp) -> u32 {
+        self.next.by_temp[value.index()]
     }
 }

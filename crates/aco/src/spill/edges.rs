@@ -5,7 +5,9 @@
 use super::slots::SlotCopy;
 use super::walk::Spiller;
 use crate::ir::{Block, Definition, Inst, NewInst, Operand, Pseudo, Temp};
+use std::collections::BTreeSet;
 use unwedge_base::entity::Entity;
+use unwedge_base::mix::MixMap;
 
 /// Where a value comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +33,32 @@ enum EdgeTarget {
     Slot(Temp),
 }
 
+impl EdgeCopy {
+    /// Whether it is from a slot to the same one.
+    fn is_needless(&self) -> bool {
+        matches!((self.from, self.to), (EdgeSource::Slot(from), EdgeTarget::Slot(to)) if from == to)
+    }
+
+    /// Those of a lower rank come first: registers that are stored are free for what is reloaded.
+    fn rank(&self) -> u8 {
+        match (self.from, self.to) {
+            (EdgeSource::Operand(_), EdgeTarget::Slot(_)) => 0,
+            (EdgeSource::Slot(_), EdgeTarget::Slot(_)) => 1,
+            (_, EdgeTarget::Reload(_)) => 2,
+        }
+    }
+}
+
+/// The copies of an edge that have to do with a slot.
+#[derive(Debug, Default)]
+struct EdgeSlot {
+    readers: Vec<usize>,
+    /// How many of the readers are not done.
+    left: usize,
+    /// What writes it, until that is done.
+    writer: Option<usize>,
+}
+
 impl Spiller<'_> {
     /// Makes what is in registers at the end of a block agree with the start of another.
     pub fn couple(&mut self, pred: Block, block: Block) {
@@ -39,10 +67,6 @@ impl Spiller<'_> {
             return;
         };
         let mut copies = Vec::new();
-        let mut wanted: Vec<Temp> = Vec::new();
-        for &value in self.entries[block.index()].keys() {
-            wanted.push(value);
-        }
         let mut reloads: Vec<Temp> = Vec::new();
         for &(value, inst) in &self.memory_phis_of[block.index()] {
             let Some(&operand) = self.program.operands(inst).get(number) else { continue };
@@ -50,34 +74,35 @@ impl Spiller<'_> {
                 continue;
             }
             let from = match operand.as_temp() {
-                Some(temp) if self.flow.has(operand.class) => match self.exits[pred.index()].get(&temp) {
-                    Some(name) => EdgeSource::Operand(Operand::temp(*name, operand.class)),
+                Some(temp) if self.flow.has(operand.class) => match self.exits[pred.index()].get(temp) {
+                    Some(name) => EdgeSource::Operand(Operand::temp(name, operand.class)),
                     None => EdgeSource::Slot(temp),
                 },
                 _ => EdgeSource::Operand(operand),
             };
             copies.push(EdgeCopy { from, to: EdgeTarget::Slot(value) });
         }
-        let phis: Vec<(Temp, Inst)> =
+        let phis: MixMap<Temp, Inst> =
             self.flow.phis(self.program, block).map(|phi| (phi.result, phi.inst)).collect();
-        for value in wanted {
-            let needed = match phis.iter().find(|(result, _)| *result == value) {
+        for &value in &self.entries[block.index()] {
+            let needed = match phis.get(&value) {
                 None => Some(value),
-                Some((_, inst)) => {
-                    let operand = self.program.operands(*inst).get(number);
+                Some(&inst) => {
+                    let operand = self.program.operands(inst).get(number);
                     operand
                         .filter(|operand| self.flow.has(operand.class))
                         .and_then(|operand| operand.as_temp())
                 }
             };
             let Some(temp) = needed else { continue };
-            if !self.exits[pred.index()].contains_key(&temp) && !reloads.contains(&temp) {
+            if !self.exits[pred.index()].has(temp) && !reloads.contains(&temp) {
                 reloads.push(temp);
             }
         }
         for temp in reloads {
             let (name, inst) = self.reload(temp);
-            self.exits[pred.index()].insert(temp, name);
+            let size = self.size(temp);
+            self.exits[pred.index()].insert(temp, name, size);
             copies.push(EdgeCopy { from: EdgeSource::Slot(temp), to: EdgeTarget::Reload(inst) });
         }
         self.copies[pred.index()] = copies;
@@ -85,49 +110,69 @@ impl Spiller<'_> {
 
     /// The instructions of an edge, in an order in which no slot is written too early.
     pub fn edge_insts(&mut self, mut copies: Vec<EdgeCopy>) -> Vec<Inst> {
-        let mut out = Vec::new();
-        while !copies.is_empty() {
-            let read = |copies: &[EdgeCopy], own: usize, slot: Temp| {
-                copies.iter().enumerate().any(|(at, copy)| at != own && copy.from == EdgeSource::Slot(slot))
-            };
-            let rank = |copies: &[EdgeCopy], at: usize| match (copies[at].from, copies[at].to) {
-                (_, EdgeTarget::Slot(slot)) if read(copies, at, slot) => None,
-                (EdgeSource::Operand(_), EdgeTarget::Slot(_)) => Some(0),
-                (EdgeSource::Slot(_), EdgeTarget::Slot(_)) => Some(1),
-                (_, EdgeTarget::Reload(_)) => Some(2),
-            };
-            let ready = (0..copies.len()).filter_map(|at| Some((rank(&copies, at)?, at))).min();
-            match ready {
-                Some((_, at)) => {
-                    let copy = copies.remove(at);
-                    self.edge_copy(copy, &mut out);
-                }
-                None => {
-                    // A cycle of slots: what is in one of them waits in a register.
-                    let written = |slot: Temp| {
-                        copies.iter().any(|copy| matches!(copy.to, EdgeTarget::Slot(to) if to == slot))
-                    };
-                    let held = copies.iter().find_map(|copy| match copy.from {
-                        EdgeSource::Slot(slot) if written(slot) => Some(slot),
-                        _ => None,
-                    });
-                    let Some(slot) = held else { return out };
-                    let (name, inst) = self.reload(slot);
-                    out.push(inst);
-                    let held = EdgeSource::Operand(Operand::temp(name, self.program.class(slot)));
-                    for copy in copies.iter_mut().filter(|copy| copy.from == EdgeSource::Slot(slot)) {
-                        copy.from = held;
-                    }
-                }
+        copies.retain(|copy| !copy.is_needless());
+        let mut slots: MixMap<Temp, EdgeSlot> = MixMap::default();
+        for (at, copy) in copies.iter().enumerate() {
+            if let EdgeSource::Slot(slot) = copy.from {
+                let slot = slots.entry(slot).or_default();
+                slot.readers.push(at);
+                slot.left += 1;
+            }
+            if let EdgeTarget::Slot(slot) = copy.to {
+                slots.entry(slot).or_default().writer = Some(at);
             }
         }
-        out
+        let waits = |copy: &EdgeCopy| match copy.to {
+            EdgeTarget::Slot(slot) => slots.get(&slot).is_some_and(|slot| slot.left > 0),
+            EdgeTarget::Reload(_) => false,
+        };
+        let ready = copies.iter().enumerate().filter(|(_, copy)| !waits(copy));
+        let mut ready: BTreeSet<(u8, usize)> = ready.map(|(at, copy)| (copy.rank(), at)).collect();
+        let mut out = Vec::new();
+        // Copies before it are done, or wait for no slot that will be written.
+        let mut first = 0;
+        loop {
+            while let Some((_, at)) = ready.pop_first() {
+                let copy = copies[at];
+                self.edge_copy(copy, &mut out);
+                if let EdgeTarget::Slot(slot) = copy.to
+                    && let Some(slot) = slots.get_mut(&slot)
+                {
+                    slot.writer = None;
+                }
+                if let EdgeSource::Slot(slot) = copy.from
+                    && let Some(slot) = slots.get_mut(&slot)
+                {
+                    slot.left -= 1;
+                    let writer = slot.writer.filter(|_| slot.left == 0);
+                    ready.extend(writer.map(|writer| (copies[writer].rank(), writer)));
+                }
+            }
+            // A cycle of slots: what is in one of them waits in a register.
+            let writer = |slot: Temp| slots.get(&slot).and_then(|slot| slot.writer);
+            let held =
+                copies.iter().enumerate().skip(first).find_map(|(at, copy)| match (copy.from, copy.to) {
+                    (EdgeSource::Slot(from), EdgeTarget::Slot(to)) if writer(to) == Some(at) => {
+                        writer(from).map(|writer| (at, from, writer))
+                    }
+                    _ => None,
+                });
+            let Some((at, slot, writer)) = held else { return out };
+            first = at;
+            let (name, inst) = self.reload(slot);
+            out.push(inst);
+            let held = EdgeSource::Operand(Operand::temp(name, self.program.class(slot)));
+            if let Some(slot) = slots.get_mut(&slot) {
+                slot.left = 0;
+                std::mem::take(&mut slot.readers).into_iter().for_each(|reader| copies[reader].from = held);
+            }
+            ready.insert((copies[writer].rank(), writer));
+        }
     }
 
     fn edge_copy(&mut self, copy: EdgeCopy, out: &mut Vec<Inst>) {
         match (copy.from, copy.to) {
             (_, EdgeTarget::Reload(inst)) => out.push(inst),
-            (EdgeSource::Slot(from), EdgeTarget::Slot(to)) if from == to => {}
             (EdgeSource::Slot(from), EdgeTarget::Slot(to)) => {
                 let (name, inst) = self.reload(from);
                 out.push(inst);

@@ -1,9 +1,8 @@
 //! Which values are in registers when a block starts.
 
-use super::PhiResult;
 use super::distance::{LOOP_EXIT, NEVER};
 use super::walk::{NameUnion, Names, Spiller};
-use crate::ir::{Block, Temp};
+use crate::ir::{Block, Inst, Temp};
 use std::collections::BTreeSet;
 use unwedge_base::entity::Entity;
 
@@ -12,8 +11,8 @@ struct Candidate {
     value: Temp,
     size: u32,
     distance: u32,
-    /// It is the result of a phi.
-    phi: bool,
+    /// The phi that it is the result of.
+    phi: Option<Inst>,
     /// On how many paths it is not in a register.
     missing: usize,
     /// On how many it is, or needs none.
@@ -24,62 +23,54 @@ impl Spiller<'_> {
     /// Starts a block. `back` gets the edges to it from blocks that come later.
     pub fn enter(&mut self, block: Block, back: &mut Vec<(Block, Block)>) -> Names {
         let preds = self.flow.preds(self.program, block).to_vec();
-        let live = self.live.live_in(block).filter(|temp| self.flow.has(self.program.class(*temp)));
-        let live: Vec<Temp> = live.collect();
-        let names = match preds[..] {
-            [] => Names::new(),
+        let mut names = Names::default();
+        match preds[..] {
+            [] => {}
             [pred] => {
                 let exit = &self.exits[pred.index()];
-                live.iter().filter_map(|temp| Some((*temp, *exit.get(temp)?))).collect()
+                for (value, _) in self.distances.of_values(block) {
+                    if let Some(name) = exit.get(value) {
+                        names.insert(value, name, self.size(value));
+                    }
+                }
             }
-            _ => self.join(block, &preds, &live, back),
-        };
-        self.entries[block.index()] = names.clone();
+            _ => self.join(block, &preds, &mut names, back),
+        }
         names
     }
 
-    fn join(
-        &mut self,
-        block: Block,
-        preds: &[Block],
-        live: &[Temp],
-        back: &mut Vec<(Block, Block)>,
-    ) -> Names {
-        let phis: Vec<PhiResult> = self.flow.phis(self.program, block).filter(|phi| !phi.dead).collect();
+    fn join(&mut self, block: Block, preds: &[Block], names: &mut Names, back: &mut Vec<(Block, Block)>) {
         let header = preds.iter().any(|pred| *pred >= block);
-        let mut candidates: Vec<Candidate> = Vec::new();
-        for &value in live {
-            candidates.push(self.candidate(block, preds, value, None));
-        }
-        for phi in &phis {
-            candidates.push(self.candidate(block, preds, phi.result, Some(phi)));
-        }
+        let values = self.distances.of_values(block);
+        let mut candidates: Vec<Candidate> =
+            values.map(|(value, distance)| self.candidate(block, preds, value, distance, None)).collect();
+        let phis = self.flow.phis(self.program, block).zip(self.distances.of_phis(block));
+        candidates.extend(
+            phis.filter(|(phi, _)| !phi.dead)
+                .map(|(phi, distance)| self.candidate(block, preds, phi.result, distance, Some(phi.inst))),
+        );
         let chosen = if header { self.of_loop(block, &candidates) } else { self.of_join(&candidates) };
         let chosen = self.keep_room(&candidates, chosen);
         for candidate in candidates.iter().filter(|candidate| !chosen.contains(&candidate.value)) {
-            if candidate.phi {
-                let phi = phis.iter().find(|phi| phi.result == candidate.value);
-                if let Some(phi) = phi {
-                    self.memory_phis.insert(phi.result);
-                    self.memory_phis_of[block.index()].push((phi.result, phi.inst));
-                }
+            if let Some(inst) = candidate.phi {
+                self.memory_phis.insert(candidate.value);
+                self.memory_phis_of[block.index()].push((candidate.value, inst));
             }
             self.spilled.insert(candidate.value);
         }
         self.memory_phis_of[block.index()].sort_unstable();
-        let mut names: Names = phis
-            .iter()
-            .filter(|phi| chosen.contains(&phi.result))
-            .map(|phi| (phi.result, phi.result))
-            .collect();
-        // The edges look at which values are in registers, not at their names.
-        let values = chosen.iter().map(|value| (*value, *value)).collect();
-        self.entries[block.index()] = values;
+        self.entries[block.index()] = chosen.iter().copied().collect();
         for &pred in preds {
             if pred < block { self.couple(pred, block) } else { back.push((pred, block)) }
         }
-        for &value in live.iter().filter(|value| chosen.contains(value)) {
-            let mut of_preds = preds.iter().map(|pred| self.exits[pred.index()].get(&value).copied());
+        for &Candidate { value, size, phi, .. } in
+            candidates.iter().filter(|candidate| chosen.contains(&candidate.value))
+        {
+            if phi.is_some() {
+                names.insert(value, value, size);
+                continue;
+            }
+            let mut of_preds = preds.iter().map(|pred| self.exits[pred.index()].get(value));
             let first = of_preds.next().flatten();
             let name = match first.filter(|first| !header && of_preds.all(|name| name == Some(*first))) {
                 Some(name) => name,
@@ -89,30 +80,35 @@ impl Spiller<'_> {
                     name
                 }
             };
-            names.insert(value, name);
+            names.insert(value, name, size);
         }
-        names
     }
 
-    fn candidate(&self, block: Block, preds: &[Block], value: Temp, phi: Option<&PhiResult>) -> Candidate {
+    fn candidate(
+        &self,
+        block: Block,
+        preds: &[Block],
+        value: Temp,
+        distance: u32,
+        phi: Option<Inst>,
+    ) -> Candidate {
         let (mut present, mut missing) = (0, 0);
         for (number, pred) in preds.iter().enumerate().filter(|(_, pred)| **pred < block) {
             let needed = match phi {
                 None => Some(value),
-                Some(phi) => {
-                    let operand = self.program.operands(phi.inst).get(number);
+                Some(inst) => {
+                    let operand = self.program.operands(inst).get(number);
                     operand
                         .filter(|operand| self.flow.has(operand.class))
                         .and_then(|operand| operand.as_temp())
                 }
             };
             match needed {
-                Some(temp) if !self.exits[pred.index()].contains_key(&temp) => missing += 1,
+                Some(temp) if !self.exits[pred.index()].has(temp) => missing += 1,
                 _ => present += 1,
             }
         }
-        let distance = self.distances.at_entry(block, value);
-        Candidate { value, size: self.size(value), distance, phi: phi.is_some(), missing, present }
+        Candidate { value, size: self.size(value), distance, phi, missing, present }
     }
 
     /// Those in registers on all paths, then those on some, the nearest uses first.
@@ -127,8 +123,9 @@ impl Spiller<'_> {
     fn of_loop(&self, block: Block, candidates: &[Candidate]) -> BTreeSet<Temp> {
         let mut order: Vec<&Candidate> = candidates.iter().collect();
         order.sort_by_key(|candidate| (candidate.distance, candidate.value));
-        let (inside, through): (Vec<&Candidate>, Vec<&Candidate>) =
-            order.into_iter().partition(|candidate| candidate.phi || candidate.distance < LOOP_EXIT);
+        let (inside, through): (Vec<&Candidate>, Vec<&Candidate>) = order
+            .into_iter()
+            .partition(|candidate| candidate.phi.is_some() || candidate.distance < LOOP_EXIT);
         let inside = inside.into_iter().filter(|candidate| candidate.distance != NEVER);
         let mut chosen = self.fill(inside, self.limit);
         let last = self.loops.last(block).unwrap_or(block);
@@ -159,8 +156,9 @@ impl Spiller<'_> {
             candidates.iter().filter(|candidate| chosen.contains(&candidate.value)).collect();
         order.sort_by_key(|candidate| (candidate.distance, candidate.value));
         loop {
-            let in_memory =
-                candidates.iter().filter(|candidate| candidate.phi && !chosen.contains(&candidate.value));
+            let in_memory = candidates
+                .iter()
+                .filter(|candidate| candidate.phi.is_some() && !chosen.contains(&candidate.value));
             let Some(most) = in_memory.map(|candidate| candidate.size).max() else { return chosen };
             let total: u32 = chosen.iter().map(|value| self.size(*value)).sum();
             if total + most <= self.limit {

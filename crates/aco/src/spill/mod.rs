@@ -71,6 +71,12 @@ impl Flow {
         })
     }
 
+    /// Values of the bank that an instruction reads.
+    fn reads(self, program: &Program, inst: Inst) -> impl DoubleEndedIterator<Item = Temp> {
+        let operands = program.operands(inst).iter().filter(move |operand| self.has(operand.class));
+        operands.filter_map(Operand::as_temp)
+    }
+
     fn phi(self) -> Pseudo {
         if self.scalar { Pseudo::LinearPhi } else { Pseudo::Phi }
     }
@@ -85,11 +91,13 @@ impl Flow {
     }
 }
 
-/// What was spilled.
+/// Registers of the values that were spilled. A large program spills more of them than there are registers of any kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Spilled {
-    /// How many values, in registers.
-    pub values: RegCounts,
+    /// Scalar registers.
+    pub sgprs: u32,
+    /// Vector registers.
+    pub vgprs: u32,
 }
 
 /// Spills until the limits are kept.
@@ -112,13 +120,12 @@ pub(crate) fn spill(
     if live.demand.vgprs > limits.vgprs {
         let limit = limits.vgprs.saturating_sub(live.linear_vgprs);
         let mut space = ScratchSpace::new(program)?;
-        spilled.values.vgprs = walk::run(program, &live, variants, Flow { scalar: false }, limit, &mut space);
+        spilled.vgprs = walk::run(program, &live, variants, Flow { scalar: false }, limit, &mut space);
         live = live::analyze(program);
     }
     if live.demand.sgprs > limits.sgprs {
         let mut space = LaneSpace::default();
-        spilled.values.sgprs =
-            walk::run(program, &live, variants, Flow { scalar: true }, limits.sgprs, &mut space);
+        spilled.sgprs = walk::run(program, &live, variants, Flow { scalar: true }, limits.sgprs, &mut space);
         live = live::analyze(program);
     }
     Ok((spilled, live))

@@ -33,7 +33,7 @@ impl Spiller<'_> {
     fn union_operands(&self, union: &NameUnion) -> Vec<Operand> {
         let class = self.program.class(union.value);
         let preds = self.flow.preds(self.program, union.block);
-        let name = |pred: &Block| self.exits[pred.index()].get(&union.value).copied();
+        let name = |pred: &Block| self.exits[pred.index()].get(union.value);
         preds
             .iter()
             .map(|pred| name(pred).map_or(Operand::undef(class), |name| Operand::temp(name, class)))
@@ -49,8 +49,8 @@ impl Spiller<'_> {
                 for (number, pred) in preds.iter().enumerate() {
                     let Some(&operand) = self.program.operands(inst).get(number) else { continue };
                     let temp = operand.as_temp().filter(|_| self.flow.has(operand.class));
-                    if let Some(name) = temp.and_then(|temp| self.exits[pred.index()].get(&temp)) {
-                        self.program.operands_mut(inst)[number].source = Source::Temp(*name);
+                    if let Some(name) = temp.and_then(|temp| self.exits[pred.index()].get(temp)) {
+                        self.program.operands_mut(inst)[number].source = Source::Temp(name);
                     }
                 }
             }

@@ -2,10 +2,10 @@
 
 use super::SpillSpace;
 use super::walk::Spiller;
-use crate::ir::{Block, Inst, Operand, Program, Pseudo, Temp};
-use crate::live::BitSet;
-use std::collections::BTreeSet;
-use unwedge_base::entity::Entity;
+use crate::ir::{Inst, Operand, Program, Pseudo, Temp};
+use crate::live::{self, BitSet, BlockSets, OpenRead};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use unwedge_base::mix::{MixMap, MixSet};
 
 /// The first slot of each value.
@@ -45,64 +45,57 @@ impl Spiller<'_> {
         space.close(self.program, end);
     }
 
-    /// By value: those whose slots are needed at a time when its slot is written. Values are numbered in their order.
-    fn conflicts(&self, values: &[Temp], accesses: &MixMap<Inst, Temp>) -> Vec<BitSet> {
-        let count = self.program.blocks.len();
-        let number = |value: Temp| values.binary_search(&value).ok();
-        let numbers: MixMap<Inst, usize> =
-            accesses.iter().filter_map(|(inst, value)| Some((*inst, number(*value)?))).collect();
-        let mut starts: Vec<BitSet> = vec![BitSet::of(values.len()); count];
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for block in self.program.blocks.keys().rev() {
-                let alive = self.follow(block, &starts, &numbers, values.len(), &mut |_, _| {});
-                if alive != starts[block.index()] {
-                    starts[block.index()] = alive;
-                    changed = true;
+    /// By value: those with lower numbers whose slots may not be its slot, because one is needed when the other is written. Values are numbered in their order.
+    fn conflicts(&self, values: &[Temp], accesses: &MixMap<Inst, Temp>) -> Vec<NumberSet> {
+        let numbers: MixMap<Inst, u32> = accesses
+            .iter()
+            .filter_map(|(inst, value)| Some((*inst, values.binary_search(value).ok()? as u32)))
+            .collect();
+        let ends = self.needed_at_ends(values, &numbers);
+        let mut conflicts = vec![NumberSet::default(); values.len()];
+        for (block, data) in self.program.blocks.iter() {
+            let mut needed = NumberSet::default();
+            ends.at(block).iter().for_each(|number| needed.insert(*number));
+            for inst in data.insts.iter().rev() {
+                let Some(&value) = numbers.get(inst) else { continue };
+                if is_store(self.program, *inst) {
+                    needed.remove(value);
+                    conflicts[value as usize].add_below(&needed, value);
+                    needed.above(value).for_each(|other| conflicts[other as usize].insert(value));
+                } else {
+                    needed.insert(value);
                 }
             }
-        }
-        let mut conflicts: Vec<BitSet> = vec![BitSet::of(values.len()); values.len()];
-        for block in self.program.blocks.keys() {
-            self.follow(block, &starts, &numbers, values.len(), &mut |written, alive| {
-                conflicts[written].unite(alive);
-            });
-        }
-        for written in 0..values.len() {
-            let others: Vec<usize> = conflicts[written].iter().collect();
-            others.into_iter().for_each(|other| conflicts[other].insert(written));
         }
         conflicts
     }
 
-    /// Values whose slots are needed at the start of a block. `write` gets each value that is stored, and those needed after it.
-    fn follow(
-        &self,
-        block: Block,
-        starts: &[BitSet],
-        numbers: &MixMap<Inst, usize>,
-        count: usize,
-        write: &mut dyn FnMut(usize, &BitSet),
-    ) -> BitSet {
-        let mut alive = BitSet::of(count);
-        for succ in self.flow.succs(self.program, block) {
-            alive.unite(&starts[succ.index()]);
-        }
-        for &inst in self.program.blocks[block].insts.iter().rev() {
-            let Some(&value) = numbers.get(&inst) else { continue };
-            if is_store(self.program, inst) {
-                write(value, &alive);
-                alive.remove(value);
-            } else {
-                alive.insert(value);
+    /// Values whose slots are needed at the ends of blocks.
+    fn needed_at_ends(&self, values: &[Temp], numbers: &MixMap<Inst, u32>) -> BlockSets {
+        let (mut reads, mut written) = (Vec::new(), Vec::new());
+        // By value: the last block that stores it so far.
+        let mut last = vec![None; values.len()];
+        for (block, data) in self.program.blocks.iter() {
+            for inst in &data.insts {
+                let Some(&number) = numbers.get(inst) else { continue };
+                let stored = &mut last[number as usize];
+                if *stored == Some(block) {
+                    continue;
+                }
+                if is_store(self.program, *inst) {
+                    *stored = Some(block);
+                    written.push((number, block));
+                } else {
+                    reads.push(OpenRead { number, block, at_end: false });
+                }
             }
         }
-        alive
+        let [_, ends] = live::between(self.program, reads, written, |_| self.flow.scalar);
+        ends
     }
 
     /// The slots, and one past the last.
-    fn place(&self, values: &[Temp], conflicts: &[BitSet], start: u32, page: u32) -> (Slots, u32) {
+    fn place(&self, values: &[Temp], conflicts: &[NumberSet], start: u32, page: u32) -> (Slots, u32) {
         let mut slots = Slots::default();
         let mut friends: MixMap<Temp, Vec<Temp>> = MixMap::default();
         for copy in &self.moves {
@@ -113,7 +106,7 @@ impl Spiller<'_> {
         for (&value, others) in values.iter().zip(conflicts) {
             let size = self.size(value);
             let mut taken = BitSet::of((end + page + size) as usize + 1);
-            for other in others.iter().map(|number| values[number]).filter(|other| *other != value) {
+            for other in others.above(0).map(|number| values[number as usize]) {
                 if let Some(&first) = slots.get(&other) {
                     (first..first + self.size(other)).for_each(|slot| taken.insert(slot as usize));
                 }
@@ -131,6 +124,54 @@ impl Spiller<'_> {
             end = end.max(slot + size);
         }
         (slots, end)
+    }
+}
+
+/// A set of numbers, most of which are near each other.
+#[derive(Debug, Clone, Default)]
+struct NumberSet {
+    /// Words that are not zero, by their places.
+    words: BTreeMap<u32, u64>,
+}
+
+impl NumberSet {
+    fn insert(&mut self, number: u32) {
+        *self.words.entry(number / 64).or_default() |= 1 << (number % 64);
+    }
+
+    fn remove(&mut self, number: u32) {
+        if let Entry::Occupied(mut word) = self.words.entry(number / 64) {
+            *word.get_mut() &= !(1 << (number % 64));
+            if *word.get() == 0 {
+                word.remove();
+            }
+        }
+    }
+
+    /// Adds the numbers of another set that are below a limit.
+    fn add_below(&mut self, other: &NumberSet, limit: u32) {
+        for (&place, &bits) in other.words.range(..limit / 64) {
+            *self.words.entry(place).or_default() |= bits;
+        }
+        let below = (1 << (limit % 64)) - 1;
+        if let Some(bits) = other.words.get(&(limit / 64)).map(|bits| bits & below).filter(|bits| *bits != 0)
+        {
+            *self.words.entry(limit / 64).or_default() |= bits;
+        }
+    }
+
+    /// The numbers from one on, in order.
+    fn above(&self, first: u32) -> impl Iterator<Item = u32> {
+        let words = self.words.range(first / 64..);
+        let numbers = words.flat_map(|(place, bits)| {
+            let mut rest = *bits;
+            std::iter::from_fn(move || {
+                let bit = (rest != 0).then(|| rest.trailing_zeros())?;
+                rest &= rest - 1;
+                Some(place * 64 + bit)
+            })
+        });
+        numbers.skip_while(move |number| *number < first)
     }
 }
 

@@ -1,18 +1,58 @@
 //! Follows the blocks with the values that are in registers.
 
-use super::distance::{BlockUses, Distances, Loops};
+use super::distance::{Distances, Loops, NextReads};
 use super::edges::EdgeCopy;
 use super::slots::SlotCopy;
 use super::{Flow, SpillSpace, is_constant, pressure};
 use crate::ir::shape::Variants;
 use crate::ir::{Block, Bound, Definition, Inst, NewInst, Operand, Program, Pseudo, RegClass, Source, Temp};
 use crate::live::Liveness;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, BinaryHeap};
 use unwedge_base::entity::Entity;
 use unwedge_base::mix::MixMap;
 
 /// Values that are in registers, with their names there.
-pub(super) type Names = BTreeMap<Temp, Temp>;
+#[derive(Debug, Clone, Default)]
+pub(super) struct Names {
+    /// Pairs of a value and a name, in the order of the values.
+    list: Vec<(Temp, Temp)>,
+    /// Registers of all.
+    dwords: u32,
+}
+
+impl Names {
+    pub fn get(&self, value: Temp) -> Option<Temp> {
+        let at = self.list.binary_search_by_key(&value, |(own, _)| *own).ok()?;
+        Some(self.list[at].1)
+    }
+
+    pub fn has(&self, value: Temp) -> bool {
+        self.get(value).is_some()
+    }
+
+    pub fn values(&self) -> impl Iterator<Item = Temp> {
+        self.list.iter().map(|(value, _)| *value)
+    }
+
+    /// Adds a value of so many registers, or gives it another name.
+    pub fn insert(&mut self, value: Temp, name: Temp, dwords: u32) {
+        match self.list.binary_search_by_key(&value, |(own, _)| *own) {
+            Ok(at) => self.list[at].1 = name,
+            Err(at) => {
+                self.list.insert(at, (value, name));
+                self.dwords += dwords;
+            }
+        }
+    }
+
+    /// Removes a value of so many registers, if it is there.
+    pub fn remove(&mut self, value: Temp, dwords: u32) {
+        if let Ok(at) = self.list.binary_search_by_key(&value, |(own, _)| *own) {
+            self.list.remove(at);
+            self.dwords -= dwords;
+        }
+    }
+}
 
 /// A phi that unites the names of a value, made where paths join.
 pub(super) struct NameUnion {
@@ -31,7 +71,6 @@ pub(super) struct SlotAccess {
 
 pub(super) struct Spiller<'a> {
     pub program: &'a mut Program,
-    pub live: &'a Liveness,
     pub variants: &'a Variants,
     pub flow: Flow,
     pub limit: u32,
@@ -46,13 +85,26 @@ pub(super) struct Spiller<'a> {
     pub memory_phis: BTreeSet<Temp>,
     /// The same by block, in order.
     pub memory_phis_of: Vec<Vec<(Temp, Inst)>>,
-    pub entries: Vec<Names>,
+    /// Where paths join: the values that are in registers at the start of the block.
+    pub entries: Vec<Vec<Temp>>,
     pub exits: Vec<Names>,
     pub unions: Vec<NameUnion>,
     pub copies: Vec<Vec<EdgeCopy>>,
     pub accesses: Vec<SlotAccess>,
     /// Copies between slots.
     pub moves: Vec<SlotCopy>,
+}
+
+/// Memory of the walk, for all blocks.
+struct WalkScratch {
+    next: NextReads,
+    bound: Bound,
+    operands: Vec<Operand>,
+    definitions: Vec<Definition>,
+    /// What the instruction at hand reads, each once, in order.
+    read: Vec<Temp>,
+    /// Values that may leave their registers, by the places of their next reads and their registers.
+    far: Vec<(u32, u32, Temp)>,
 }
 
 /// Spills one bank, and returns how many registers the values have that are in memory.
@@ -63,15 +115,14 @@ pub(super) fn run(
     flow: Flow,
     limit: u16,
     space: &mut dyn SpillSpace,
-) -> u16 {
+) -> u32 {
     let loops = Loops::of(program);
-    let distances = Distances::of(program, flow, &loops);
+    let distances = Distances::of(program, live, flow, &loops);
     let pressures = pressure::by_block(program, live, flow);
     let constants = constants(program, flow);
     let count = program.blocks.len();
     let mut spiller = Spiller {
         program,
-        live,
         variants,
         flow,
         limit: limit.into(),
@@ -82,16 +133,24 @@ pub(super) fn run(
         spilled: BTreeSet::new(),
         memory_phis: BTreeSet::new(),
         memory_phis_of: vec![Vec::new(); count],
-        entries: vec![Names::new(); count],
-        exits: vec![Names::new(); count],
+        entries: vec![Vec::new(); count],
+        exits: vec![Names::default(); count],
         unions: Vec::new(),
         copies: vec![Vec::new(); count],
         accesses: Vec::new(),
         moves: Vec::new(),
     };
     let mut back = Vec::new();
+    let mut scratch = WalkScratch {
+        next: NextReads::new(spiller.program),
+        bound: Bound::default(),
+        operands: Vec::new(),
+        definitions: Vec::new(),
+        read: Vec::new(),
+        far: Vec::new(),
+    };
     for block in spiller.program.blocks.keys() {
-        spiller.block(block, &mut back);
+        spiller.block(block, &mut back, &mut scratch);
     }
     for (pred, block) in back {
         spiller.couple(pred, block);
@@ -99,8 +158,7 @@ pub(super) fn run(
     spiller.repair();
     let stored: Vec<Temp> = spiller.stored().collect();
     spiller.give_slots(space);
-    let dwords = stored.iter().map(|temp| u16::from(spiller.program.class(*temp).dwords()));
-    dwords.fold(0, u16::saturating_add)
+    stored.iter().map(|temp| spiller.size(*temp)).sum()
 }
 
 fn constants(program: &Program, flow: Flow) -> MixMap<Temp, Inst> {
@@ -125,10 +183,6 @@ impl Spiller<'_> {
         size(self.program.class(temp))
     }
 
-    fn total(&self, names: &Names) -> u32 {
-        names.keys().map(|temp| self.size(*temp)).sum()
-    }
-
     /// Values that have a slot.
     pub fn stored(&self) -> impl Iterator<Item = Temp> {
         let phis = self.memory_phis.iter().copied();
@@ -138,12 +192,12 @@ impl Spiller<'_> {
         )
     }
 
-    fn block(&mut self, block: Block, back: &mut Vec<(Block, Block)>) {
-        let uses = BlockUses::of(self.program, block, self.flow);
+    fn block(&mut self, block: Block, back: &mut Vec<(Block, Block)>, scratch: &mut WalkScratch) {
+        scratch.next.begin(self.program, &self.distances, self.flow, &self.loops, block);
         let mut names = self.enter(block, back);
         let insts = std::mem::take(&mut self.program.blocks[block].insts);
         let mut out = Vec::with_capacity(insts.len());
-        for (at, inst) in insts.into_iter().enumerate() {
+        for inst in insts {
             if self.program.op(inst).is_phi() {
                 let definition = self.program.definitions(inst)[0];
                 let gone = definition.temp.is_some_and(|temp| {
@@ -153,68 +207,69 @@ impl Spiller<'_> {
                     out.push(inst);
                 }
             } else {
-                self.instruction(block, at, inst, &uses, &mut names, &mut out);
+                self.instruction(inst, &mut names, scratch, &mut out);
             }
         }
         self.program.blocks[block].insts = out;
         self.exits[block.index()] = names;
     }
 
-    fn instruction(
-        &mut self,
-        block: Block,
-        at: usize,
-        inst: Inst,
-        uses: &BlockUses,
-        names: &mut Names,
-        out: &mut Vec<Inst>,
-    ) {
+    fn instruction(&mut self, inst: Inst, names: &mut Names, scratch: &mut WalkScratch, out: &mut Vec<Inst>) {
         let flow = self.flow;
-        let operands = self.program.operands(inst).to_vec();
-        let definitions = self.program.definitions(inst).to_vec();
+        let WalkScratch { next, bound, operands, definitions, read, far } = scratch;
+        operands.clear();
+        operands.extend_from_slice(self.program.operands(inst));
+        definitions.clear();
+        definitions.extend_from_slice(self.program.definitions(inst));
+        read.clear();
+        read.extend(flow.reads(self.program, inst));
+        read.sort_unstable();
+        read.dedup();
         let own = |operand: &Operand| operand.as_temp().filter(|_| flow.has(operand.class));
-        let read: BTreeSet<Temp> = operands.iter().filter_map(own).collect();
-        let copied = self.copied(inst, &operands);
+        bound.set(self.program, self.variants, inst);
+        let copied = self.copied(bound, operands);
         // Before it: all that is alive, what it reads, and copies of what it overwrites.
-        let missing: Vec<Temp> = read.iter().copied().filter(|temp| !names.contains_key(temp)).collect();
-        let needed = missing.iter().map(|temp| self.size(*temp)).sum::<u32>() + copied;
-        self.evict(block, at, uses, names, needed, |temp| read.contains(&temp));
-        for temp in missing {
+        let missing = || read.iter().copied().filter(|temp| !names.has(*temp));
+        let needed = missing().map(|temp| self.size(temp)).sum::<u32>() + copied;
+        self.evict(next, names, needed, read, far);
+        for &temp in &*read {
+            if names.has(temp) {
+                continue;
+            }
             let (name, reload) = self.reload(temp);
             out.push(reload);
-            names.insert(temp, name);
+            names.insert(temp, name, self.size(temp));
         }
         for operand in self.program.operands_mut(inst) {
-            if let Some(name) = own(operand).and_then(|temp| names.get(&temp)) {
-                operand.source = Source::Temp(*name);
+            if let Some(name) = own(operand).and_then(|temp| names.get(temp)) {
+                operand.source = Source::Temp(name);
             }
         }
         // When it writes: what lives on, what is read late, and what is written.
         let mut late = 0;
-        for operand in operands.iter().filter(|operand| operand.first_kill) {
-            if let Some(temp) = own(operand) {
-                names.remove(&temp);
+        for operand in operands.iter() {
+            let Some(temp) = own(operand) else { continue };
+            next.pass(temp);
+            if operand.first_kill {
+                names.remove(temp, self.size(temp));
                 if operand.late_kill || self.reads_late(inst) {
                     late += size(operand.class);
                 }
             }
         }
-        let written: u32 =
-            definitions.iter().filter(|definition| flow.has(definition.class)).map(|d| size(d.class)).sum();
-        self.evict(block, at + 1, uses, names, written + late, |_| false);
-        for definition in
-            definitions.iter().filter(|definition| flow.has(definition.class) && !definition.kill)
-        {
+        let written = || definitions.iter().filter(|definition| flow.has(definition.class));
+        let room = written().map(|definition| size(definition.class)).sum::<u32>() + late;
+        self.evict(next, names, room, &[], far);
+        for definition in written().filter(|definition| !definition.kill) {
             if let Some(temp) = definition.temp {
-                names.insert(temp, temp);
+                names.insert(temp, temp, self.size(temp));
             }
         }
         out.push(inst);
     }
 
     /// Registers for copies of operands that the instruction overwrites though they live on.
-    fn copied(&self, inst: Inst, operands: &[Operand]) -> u32 {
-        let bound = Bound::of(self.program, self.variants, inst);
+    fn copied(&self, bound: &Bound, operands: &[Operand]) -> u32 {
         let tied = bound.tied.iter().filter_map(|(_, at)| operands.get(*at));
         let copied = tied.filter(|operand| match operand.source {
             Source::Temp(_) => !operand.kill || operand.late_kill,
@@ -238,33 +293,29 @@ impl Spiller<'_> {
                 || self.program.definitions(inst).iter().any(|definition| narrow(definition.class)))
     }
 
-    /// Makes room for so many registers, by dropping the values that are used last.
+    /// Makes room for so many registers, by dropping the values that are used last, but not those that stay, which are in order.
     fn evict(
         &mut self,
-        block: Block,
-        at: usize,
-        uses: &BlockUses,
+        next: &NextReads,
         names: &mut Names,
         needed: u32,
-        stays: impl Fn(Temp) -> bool,
+        stays: &[Temp],
+        far: &mut Vec<(u32, u32, Temp)>,
     ) {
-        let mut total = self.total(names) + needed;
-        if total <= self.limit {
+        if names.dwords + needed <= self.limit {
             return;
         }
-        let mut order: Vec<(u32, u32, Temp)> = names
-            .keys()
-            .filter(|temp| !stays(**temp))
-            .map(|temp| (self.distances.from(block, uses, *temp, at), self.size(*temp), *temp))
-            .collect();
-        order.sort_unstable();
-        while total > self.limit
-            && let Some((_, size, temp)) = order.pop()
+        far.clear();
+        let values = names.values().filter(|value| stays.binary_search(value).is_err());
+        far.extend(values.map(|value| (next.of(value), self.size(value), value)));
+        let mut farthest = BinaryHeap::from(std::mem::take(far));
+        while names.dwords + needed > self.limit
+            && let Some((_, size, value)) = farthest.pop()
         {
-            names.remove(&temp);
-            self.spilled.insert(temp);
-            total -= size;
+            names.remove(value, size);
+            self.spilled.insert(value);
         }
+        *far = farthest.into_vec();
     }
 
     /// An instruction that makes a new name for a value that is not in a register.

@@ -31,14 +31,19 @@ struct PendingEvent {
     regs: Regs,
 }
 
-/// Events that may not have ended.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct PendingSet(Vec<PendingEvent>);
+/// The row of an event in [`COUNTED`], and how many events of its order have begun since.
+type EventAge = (u8, u16);
 
-impl PendingEvent {
-    fn counted(&self) -> &'static CounterUse {
-        &COUNTED[usize::from(self.row)]
-    }
+/// Events that may not have ended. There is one of each row, age and lateness.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct PendingSet {
+    late: Vec<PendingEvent>,
+    /// Events that do nothing late. Many stores may be pending, so these are small.
+    silent: Vec<EventAge>,
+}
+
+fn counted(row: u8) -> &'static CounterUse {
+    &COUNTED[usize::from(row)]
 }
 
 /// Events that an instruction begins.
@@ -130,13 +135,13 @@ impl PendingSet {
     /// What an instruction must wait for.
     pub fn needs(&self, inst: &Inst, gpu: &Gpu) -> WaitNumbers {
         let mut numbers: WaitNumbers = [None; Counter::COUNT];
-        if self.0.is_empty() {
+        if self.late.is_empty() {
             return numbers;
         }
         let (reads, writes) = touched(inst, gpu);
         let own = events(inst, gpu);
-        for pending in &self.0 {
-            let counted = pending.counted();
+        for pending in &self.late {
+            let counted = counted(pending.row);
             let meets = |regs: &Regs| !pending.regs.both(regs).is_empty();
             let needed = match pending.late {
                 Late::Nothing => false,
@@ -159,13 +164,14 @@ impl PendingSet {
 
     /// Ends the events that a wait ends, and returns whether it ended any.
     pub fn wait(&mut self, counter: Counter, number: u16) -> bool {
-        let before = self.0.len();
-        self.0.retain(|pending| {
-            let counted = pending.counted();
-            let age = if counted.order == 0 { 0 } else { pending.age };
-            counted.counter != counter || age < number
-        });
-        self.0.len() != before
+        let before = self.late.len() + self.silent.len();
+        let stays = |row: u8, age: u16| {
+            let counted = counted(row);
+            counted.counter != counter || (if counted.order == 0 { 0 } else { age }) < number
+        };
+        self.late.retain(|pending| stays(pending.row, pending.age));
+        self.silent.retain(|(row, age)| stays(*row, *age));
+        self.late.len() + self.silent.len() != before
     }
 
     /// Begins the events of an instruction.
@@ -182,13 +188,7 @@ impl PendingSet {
                     continue;
                 }
                 if counted.order != 0 {
-                    let most = counted.counter.most(generation);
-                    for pending in &mut self.0 {
-                        let other = pending.counted();
-                        if (other.counter, other.order) == (counted.counter, counted.order) {
-                            pending.age = (pending.age + 1).min(most);
-                        }
-                    }
+                    self.pass(counted, counted.counter.most(generation));
                 }
                 let regs = match late {
                     Late::Nothing => Regs::default(),
@@ -208,10 +208,38 @@ impl PendingSet {
         }
     }
 
+    /// Another event of an order has begun. Those that are as old as can be counted are not told apart.
+    fn pass(&mut self, order: &CounterUse, most: u16) {
+        let same = |row: u8| (counted(row).counter, counted(row).order) == (order.counter, order.order);
+        let mut oldest = false;
+        for pending in self.late.iter_mut().filter(|pending| same(pending.row) && pending.age < most) {
+            pending.age += 1;
+            oldest |= pending.age == most;
+        }
+        for (_, age) in self.silent.iter_mut().filter(|(row, age)| same(*row) && *age < most) {
+            *age += 1;
+            oldest |= *age == most;
+        }
+        if !oldest {
+            return;
+        }
+        self.silent.sort_unstable();
+        self.silent.dedup();
+        for at in (0..self.late.len()).rev() {
+            if self.late[at].age == most {
+                let old = self.late.swap_remove(at);
+                self.add(old);
+            }
+        }
+    }
+
     /// Adds an event, merged with one of the same row and age if there is one; returns whether that changed anything.
     fn add(&mut self, new: PendingEvent) -> bool {
+        if new.late == Late::Nothing {
+            return self.add_silent((new.row, new.age));
+        }
         let like = |old: &&mut PendingEvent| (old.row, old.late, old.age) == (new.row, new.late, new.age);
-        match self.0.iter_mut().find(like) {
+        match self.late.iter_mut().find(like) {
             Some(old) => {
                 let regs = old.regs.either(&new.regs);
                 let changed = regs != old.regs;
@@ -219,17 +247,28 @@ impl PendingSet {
                 changed
             }
             None => {
-                self.0.push(new);
+                self.late.push(new);
                 true
             }
         }
     }
 
+    fn add_silent(&mut self, new: EventAge) -> bool {
+        let missing = !self.silent.contains(&new);
+        if missing {
+            self.silent.push(new);
+        }
+        missing
+    }
+
     /// Adds what is pending on another path, and returns whether that changed anything.
     pub fn join(&mut self, other: &PendingSet) -> bool {
         let mut changed = false;
-        for new in &other.0 {
+        for new in &other.late {
             changed |= self.add(new.clone());
+        }
+        for new in &other.silent {
+            changed |= self.add_silent(*new);
         }
         changed
     }

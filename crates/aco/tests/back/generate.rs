@@ -44,41 +44,60 @@ pub fn program(gpu: Gpu, seed: u64, width: usize) -> Program {
 
 /// One whose regions have so many instructions more.
 pub fn padded(gpu: Gpu, seed: u64, width: usize, padding: usize) -> Program {
-    let mut program = Program::new(gpu);
-    program.progress = Progress::Masked;
-    let block = program.add_block();
-    let descriptor = program.make_temp(RegClass::sgpr(4));
-    let (scalar, lane) = (program.make_temp(S1), program.make_temp(V1));
-    let (scratch, offset) = (program.make_temp(RegClass::sgpr(4)), program.make_temp(S1));
-    let starts = [
-        Definition::fixed(descriptor, RegClass::sgpr(4), PhysReg::sgpr(0)),
-        Definition::fixed(scalar, S1, PhysReg::sgpr(4)),
-        Definition::fixed(lane, V1, PhysReg::vgpr(0)),
-        Definition::fixed(scratch, RegClass::sgpr(4), PhysReg::sgpr(8)),
-        Definition::fixed(offset, S1, PhysReg::sgpr(12)),
-    ];
-    program.scratch = ScratchArgs { descriptor: Some(scratch), offset: Some(offset) };
-    program.append(block, &NewInst::pseudo(Pseudo::StartProgram, &starts, &[]));
-    let mut generator = Generator {
-        mask: program.lane_mask(),
-        wave64: gpu.wave64(),
-        program,
-        random: Rng::new(seed),
-        block,
-        scope: Scope { scalars: vec![scalar], vectors: vec![lane], ..Scope::default() },
-        width,
-        blocks_left: 40,
-        padding,
-        descriptor,
-        lane,
-    };
-    generator.mark(Pseudo::LogicalStart);
+    let mut generator = Generator::new(gpu, seed, width, padding);
     generator.region(3);
     generator.end();
     generator.program
 }
 
+/// One with a loop, each round of which permutes so many values at random.
+pub fn permutation(gpu: Gpu, seed: u64, count: usize) -> Program {
+    let mut generator = Generator::new(gpu, seed, count, 0);
+    for number in 0..count as u32 {
+        let operands = [Operand::c32(0x1234_5678 ^ number), generator.read(generator.lane)];
+        let temp = generator.hw(Opcode::v_xor_b32, V1, &operands);
+        generator.keep(temp);
+    }
+    generator.permuting_loop();
+    generator.end();
+    generator.program
+}
+
 impl Generator {
+    /// A program without regions, and what can be read in it.
+    fn new(gpu: Gpu, seed: u64, width: usize, padding: usize) -> Generator {
+        let mut program = Program::new(gpu);
+        program.progress = Progress::Masked;
+        let block = program.add_block();
+        let descriptor = program.make_temp(RegClass::sgpr(4));
+        let (scalar, lane) = (program.make_temp(S1), program.make_temp(V1));
+        let (scratch, offset) = (program.make_temp(RegClass::sgpr(4)), program.make_temp(S1));
+        let starts = [
+            Definition::fixed(descriptor, RegClass::sgpr(4), PhysReg::sgpr(0)),
+            Definition::fixed(scalar, S1, PhysReg::sgpr(4)),
+            Definition::fixed(lane, V1, PhysReg::vgpr(0)),
+            Definition::fixed(scratch, RegClass::sgpr(4), PhysReg::sgpr(8)),
+            Definition::fixed(offset, S1, PhysReg::sgpr(12)),
+        ];
+        program.scratch = ScratchArgs { descriptor: Some(scratch), offset: Some(offset) };
+        program.append(block, &NewInst::pseudo(Pseudo::StartProgram, &starts, &[]));
+        let mut generator = Generator {
+            mask: program.lane_mask(),
+            wave64: gpu.wave64(),
+            program,
+            random: Rng::new(seed),
+            block,
+            scope: Scope { scalars: vec![scalar], vectors: vec![lane], ..Scope::default() },
+            width,
+            blocks_left: 40,
+            padding,
+            descriptor,
+            lane,
+        };
+        generator.mark(Pseudo::LogicalStart);
+        generator
+    }
+
     fn mark(&mut self, pseudo: Pseudo) {
         self.program.append(self.block, &NewInst::pseudo(pseudo, &[], &[]));
     }
@@ -470,6 +489,46 @@ impl Generator {
         self.block = exit;
         // Everything that the last round knew can be read.
         self.scope = if self.random.below(2) == 0 { end_scope } else { inside };
+        self.mark(Pseudo::LogicalStart);
+    }
+
+    /// A loop that does nothing but permute the vectors of the scope.
+    fn permuting_loop(&mut self) {
+        const ROUNDS: u32 = 3;
+        self.mark(Pseudo::LogicalEnd);
+        self.branch(Pseudo::Branch, &[]);
+        let (from, header) = (self.block, self.start());
+        self.program.link(from, header);
+        self.block = header;
+        let before = std::mem::take(&mut self.scope.vectors);
+        let inside: Vec<Temp> = before.iter().map(|_| self.program.make_temp(V1)).collect();
+        let mut moved = inside.clone();
+        for at in (1..moved.len()).rev() {
+            moved.swap(at, self.random.below(at + 1));
+        }
+        let (counter, next) = (self.program.make_temp(S1), self.program.make_temp(S1));
+        let operands = [Operand::c32(0), self.read(next)];
+        self.program
+            .append(header, &NewInst::pseudo(Pseudo::LinearPhi, &[Definition::temp(counter, S1)], &operands));
+        for ((phi, first), back) in inside.iter().zip(before).zip(moved) {
+            let operands = [self.read(first), self.read(back)];
+            self.program
+                .append(header, &NewInst::pseudo(Pseudo::Phi, &[Definition::temp(*phi, V1)], &operands));
+        }
+        self.mark(Pseudo::LogicalStart);
+        let definitions = [Definition::temp(next, S1), Definition::reg(PhysReg::SCC, S1)];
+        let operands = [self.read(counter), Operand::c32(1)];
+        self.program.append(header, &NewInst::hw(Opcode::s_add_u32, &definitions, &operands));
+        let operands = [self.read(next), Operand::c32(ROUNDS)];
+        let again = self.hw(Opcode::s_cmp_lt_u32, S1, &operands);
+        self.mark(Pseudo::LogicalEnd);
+        let operand = self.read(again);
+        self.branch(Pseudo::BranchNz, &[operand]);
+        let exit = self.start();
+        self.program.link(header, exit);
+        self.program.link(header, header);
+        self.block = exit;
+        self.scope.vectors = inside;
         self.mark(Pseudo::LogicalStart);
     }
 

@@ -9,7 +9,7 @@ use rig::{GPUS, OUTPUT};
 use std::collections::HashMap;
 use unwedge_aco::ir::shape::Variants;
 use unwedge_aco::ir::{Program, RegCounts, text};
-use unwedge_aco::{BackPhase, Code, Limits, finish, finish_watched, valid};
+use unwedge_aco::{BackPhase, Code, Limits, Spilled, finish, finish_watched, valid};
 use unwedge_check::amdgcn::{Certainty, CheckOptions, check_words};
 use unwedge_isa::amdgcn::{Gfx, Gpu};
 use unwedge_sim::amdgcn::{Dispatch, Initial, Program as Machine, SimMemory, Timing};
@@ -85,7 +85,7 @@ fn checked(code: &Code, gpu: &Gpu) -> Vec<String> {
     errors.map(|finding| format!("{:#x}: {}", finding.at, finding.rule.info().name)).collect()
 }
 
-fn try_one(gpu: Gpu, seed: u64, width: usize, limits: &Limits) -> Result<RegCounts, String> {
+fn try_one(gpu: Gpu, seed: u64, width: usize, limits: &Limits) -> Result<Spilled, String> {
     try_program(&generate::program(gpu, seed, width), gpu, seed, limits).map(|code| code.spills)
 }
 
@@ -114,11 +114,11 @@ fn try_program(program: &Program, gpu: Gpu, seed: u64, limits: &Limits) -> Resul
 }
 
 /// Tries random programs on every generation, with the limits that `limits` gives for a seed. Returns the most that one spilled.
-fn try_all(limits: impl Fn(&Gpu, u64) -> Limits) -> RegCounts {
+fn try_all(limits: impl Fn(&Gpu, u64) -> Limits) -> Spilled {
     let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse().ok());
     let first = number("UNWEDGE_FIRST_SEED").unwrap_or(0);
     let count = number("UNWEDGE_SEEDS").unwrap_or(4);
-    let mut spills = RegCounts::default();
+    let mut spills = Spilled::default();
     for gpu in gpus() {
         let mut failures = 0;
         for seed in first..first + count {
@@ -152,7 +152,7 @@ fn try_all(limits: impl Fn(&Gpu, u64) -> Limits) -> RegCounts {
 /// Random programs give what their SSA form says, on every generation, and the checker finds nothing.
 #[test]
 fn random_programs() {
-    assert_eq!(try_all(|gpu, _| Limits::of(gpu)), RegCounts::default());
+    assert_eq!(try_all(|gpu, _| Limits::of(gpu)), Spilled::default());
 }
 
 /// The same with so few registers that values are spilled.
@@ -164,6 +164,21 @@ fn random_programs_with_few_registers() {
         Limits { registers: RegCounts { sgprs, vgprs } }
     });
     assert!(spills.sgprs > 0 && spills.vgprs > 0, "values of both banks are spilled: {spills:?}");
+}
+
+/// Thousands of values in memory change their slots on one edge.
+#[test]
+fn many_slots_are_permuted() {
+    const VALUES: usize = 4000;
+    let limits = Limits { registers: RegCounts { sgprs: 40, vgprs: 24 } };
+    for name in ["gfx900", "gfx1030", "gfx1100"] {
+        let gpu = Gpu::new(name).expect("a GPU").with_wave64(true);
+        let program = generate::permutation(gpu, 7, VALUES);
+        let code =
+            try_program(&program, gpu, 7, &limits).map_err(|error| error.lines().next().map(str::to_owned));
+        let spilled = code.expect("the same results").spills.vgprs;
+        assert!(spilled > 2 * VALUES as u32 - 100, "{name}: {spilled}");
+    }
 }
 
 /// A scalar vector is made in the registers of its parts, in another order, where no register is free and `scc` is in use.

@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use unwedge_aco::pipeline::{LinkedProgram, attribute_links, link_pipeline};
 use unwedge_aco::stages::HardwareStage;
-use unwedge_aco::{BackPhase, Compiled, finish_with};
+use unwedge_aco::{BackPhase, Compiled, Compiler, finish_with};
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_shader::ir::{FIRST_LOCATION_SLOT, Shader, Stage};
 
@@ -81,9 +81,10 @@ impl PipelineView {
     /// Shaders that do not make a pipeline, and what is not compiled.
     pub fn of(shaders: Vec<Shader>, options: &Options) -> Result<PipelineView, CompileViewError> {
         let mut programs = Vec::new();
+        let mut compiler = Compiler::new();
         for linked in link_pipeline(shaders, options)? {
             let code = CompileView {
-                compiled: linked.compile()?,
+                compiled: linked.compile(&mut compiler)?,
                 gpu: options.gpu,
                 entry: String::new(),
                 workgroup_size: None,

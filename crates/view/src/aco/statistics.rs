@@ -28,9 +28,9 @@ pub struct CodeStatistics {
     /// Bytes of scratch of a lane.
     pub scratch: u32,
     /// Scalar registers of values that were spilled.
-    pub spilled_scalar_registers: u16,
+    pub spilled_scalar_registers: u32,
     /// Vector registers of values that were spilled.
-    pub spilled_vector_registers: u16,
+    pub spilled_vector_registers: u32,
     /// Waves that a SIMD holds.
     pub waves: u16,
     /// Changes of instructions that combining made.
