@@ -114,7 +114,8 @@ mod tests {
                 row(5, Some((0, 9, 1))),
             ],
         };
-        let text = "// made by a tool\n#line 1\nfirst\n  int x;\u{7}// y\n#line 9 \"other.h\"\nother\n".to_owned();
+        let text =
+            "// made by a tool\n#line 1\nfirst\n  int x;\u{7}// y\n#line 9 \"other.h\"\nother\n".to_owned();
         let texts = [SourceText { file: "a\"b.c".to_owned(), text }];
         let mut writer = LineWriter::new(&lines, &texts, directives);
         let mut all = vec![writer.files()];
