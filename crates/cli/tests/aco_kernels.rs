@@ -182,7 +182,7 @@ fn llvm_reads_the_metadata_and_the_code() {
             }
             let Some(listing) = llvm(&folder, "llvm-objdump-19", &["-d", "-l", file]) else { return };
             assert!(listing.contains("s_endpgm") && !listing.contains("<unknown>"), "{listing}");
-            assert!(listing.contains("; k.comp:3") && listing.contains("; k.comp:5"), "{listing}");
+            assert!(listing.contains("k.comp:3\n") && listing.contains("k.comp:5\n"), "{listing}");
         }
         // LLVM's assembler makes the same code and descriptor of the assembly.
         compiled(&folder, gpu, "asm", "k.s");

@@ -115,10 +115,8 @@ impl KernelArgs {
                 let promised = |access: &Access| variables.iter().all(|data| data.access.has(*access));
                 let promises = [Access::READONLY, Access::WRITEONLY].into_iter();
                 let access = promises.filter(promised).fold(Access::NONE, Access::or);
-                // One load takes both, and words up to a multiple of four.
                 args.add(name.clone(), KernelArgKind::Buffer { set, binding, access }, 8, 16)?;
                 args.add(name + ".size", KernelArgKind::BufferSize { set, binding }, 4, 4)?;
-                args.end = args.end.next_multiple_of(16);
             } else {
                 let (class, count) = (widest.class, widest.count);
                 args.add(name, KernelArgKind::Descriptors { set, binding, class, count }, 8, 8)?;

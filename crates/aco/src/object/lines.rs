@@ -1,6 +1,7 @@
 //! Source lines in assembly: comments with the text of the source, and in kernels the directives that make a line table of them.
 
 use crate::lines::CodeLines;
+use std::collections::HashMap;
 use std::fmt::Write;
 use unwedge_shader::front::SourceText;
 use unwedge_shader::ir::SourceLoc;
@@ -11,8 +12,8 @@ const SHOWN: usize = 160;
 /// Writes lines into a listing.
 pub(super) struct LineWriter<'a> {
     lines: &'a CodeLines,
-    /// By file: the lines of its text.
-    texts: Vec<Vec<&'a str>>,
+    /// By file: the lines of its text by their numbers.
+    texts: Vec<HashMap<u32, &'a str>>,
     /// With directives.
     directives: bool,
     next: usize,
@@ -25,11 +26,28 @@ fn plain(name: &str) -> String {
     name.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
+/// Lines of a text by their numbers, which directives `#line` change: compilers put some before the source. A directive with a name
+/// goes on with another file, whose lines are not those of this one.
+fn numbered(text: &str) -> HashMap<u32, &str> {
+    let mut lines = HashMap::new();
+    let mut number = Some(1u32);
+    for line in text.lines() {
+        if let Some(directive) = line.trim_start().strip_prefix("#line") {
+            let mut words = directive.split_whitespace();
+            number = words.next().and_then(|word| word.parse().ok()).filter(|_| words.next().is_none());
+        } else if let Some(own) = number {
+            lines.entry(own).or_insert(line);
+            number = own.checked_add(1);
+        }
+    }
+    lines
+}
+
 impl<'a> LineWriter<'a> {
     pub(super) fn new(lines: &'a CodeLines, texts: &'a [SourceText], directives: bool) -> LineWriter<'a> {
         let of_file = |file: &String| {
             let text = texts.iter().find(|text| text.file == *file);
-            text.map(|text| text.text.lines().collect()).unwrap_or_default()
+            text.map(|text| numbered(&text.text)).unwrap_or_default()
         };
         let texts = lines.files.iter().map(of_file).collect();
         LineWriter { lines, texts, directives, next: 0, last: None }
@@ -62,7 +80,7 @@ impl<'a> LineWriter<'a> {
         }
         let (file, line, column) = (position.file as usize, position.line, position.column);
         let name = self.lines.files.get(file).map_or(String::new(), |name| plain(name));
-        let text = self.texts.get(file).and_then(|lines| lines.get(line as usize - 1));
+        let text = self.texts.get(file).and_then(|lines| lines.get(&line));
         let text: String = text.map_or(String::new(), |text| {
             let shown = text.trim().chars().take(SHOWN);
             format!(": {}", plain(&shown.collect::<String>()))
@@ -96,7 +114,8 @@ mod tests {
                 row(5, Some((0, 9, 1))),
             ],
         };
-        let text = "first\n  int x;\u{7}// y\n".to_owned();
+        let text =
+            "// made by a tool\n#line 1\nfirst\n  int x;\u{7}// y\n#line 9 \"other.h\"\nother\n".to_owned();
         let texts = [SourceText { file: "a\"b.c".to_owned(), text }];
         let mut writer = LineWriter::new(&lines, &texts, directives);
         let mut all = vec![writer.files()];

@@ -27,14 +27,16 @@ impl Selector<'_> {
 
     /// The descriptor of a buffer whose address and size are arguments.
     pub(super) fn kernel_buffer(&mut self, set: u32, binding: u32) -> Option<Operand> {
-        let place = self.kernel_argument(|kind| match kind {
+        let (segment, address) = self.kernel_argument(|kind| match kind {
             KernelArgKind::Buffer { set: own, binding: number, .. } => (own, number) == (set, binding),
             _ => false,
         })?;
-        let words = self.load_argument(Opcode::s_load_dwordx4, 4, place);
-        let [low, high, size] = *self.split(words, 1).first_chunk()?;
+        let (_, size) = self.kernel_argument(|kind| kind == KernelArgKind::BufferSize { set, binding })?;
+        // Two loads whose results are placed beside each other: parts of one would be copied.
+        let address = self.load_argument(Opcode::s_load_dwordx2, 2, (segment, address));
+        let size = self.load_argument(Opcode::s_load_dword, 1, (segment, size));
         let config = Operand::c32(plain_buffer_config(self.gfx));
-        Some(self.create(RegClass::sgpr(4), &[low, high, size, config]))
+        Some(self.create(RegClass::sgpr(4), &[address, size, config]))
     }
 
     /// The address of the descriptors of a binding.
