@@ -145,12 +145,12 @@ fn stages_are_compared_with_those_of_radv() {
         let chips = job.chips.iter();
         chips
             .map(|(chip, (wave64, baseline))| {
-                (&job.name[..], chip.clone(), measure(job, chip, *wave64, baseline))
+                (job.name.clone(), chip.clone(), measure(job, chip, *wave64, baseline))
             })
             .collect::<Vec<_>>()
     });
-    let mut logs: BTreeMap<(&str, String), (usize, [f64; MEASURES.len()])> = BTreeMap::new();
-    let mut refused: BTreeMap<(&str, String), usize> = BTreeMap::new();
+    let mut logs: BTreeMap<(String, String), (usize, [f64; MEASURES.len()])> = BTreeMap::new();
+    let mut refused: BTreeMap<(String, String), usize> = BTreeMap::new();
     let mut reasons = BTreeSet::new();
     for (stage, chip, result) in measured.into_iter().flatten() {
         match result {
@@ -175,7 +175,7 @@ fn stages_are_compared_with_those_of_radv() {
     );
     for ((stage, chip), (count, sums)) in &logs {
         let means = sums.map(|sum| format!("{:>13.3}", (sum / *count as f64).exp())).concat();
-        let refused = refused.get(&(*stage, chip.clone())).copied().unwrap_or_default();
+        let refused = refused.get(&(stage.clone(), chip.clone())).copied().unwrap_or_default();
         println!("{stage:18} {chip:10} {count:>8} {refused:>8} {means}");
     }
     println!("reasons: {reasons:#?}");
