@@ -203,7 +203,8 @@ fn with_opcode(inst: &Inst, opcode: Opcode, form: Form, gpu: &Gpu) -> Option<Ins
 
 /// Whether the instruction at hand took over the move of lanes before it, which went away.
 fn fold_dpp_move(code: &mut BlockCode, gpu: &Gpu) -> bool {
-    let MachineInst { inst: reader, from: origin } = code.insts[code.at];
+    let own = code.insts[code.at];
+    let reader = own.inst;
     if !matches!(reader.row().format, Format::Vop1 | Format::Vop2)
         || !matches!(reader.variant().form, Form::E32 | Form::E64 | Form::Native)
     {
@@ -237,7 +238,7 @@ fn fold_dpp_move(code: &mut BlockCode, gpu: &Gpu) -> bool {
     let Some(new) = with_lanes(&reader, source, &lanes, gpu).filter(|_| kept) else { return false };
     code.insts.copy_within(mover + 1..code.kept, mover);
     code.kept -= 1;
-    code.keep(MachineInst { inst: new, from: origin });
+    code.keep(MachineInst { inst: new, ..own });
     true
 }
 

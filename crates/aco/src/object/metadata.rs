@@ -86,12 +86,14 @@ pub(super) fn write(
     writeln!(out, "    .name: {name}")?;
     writeln!(out, "    .private_segment_fixed_size: {}", code.scratch_bytes)?;
     writeln!(out, "    .reqd_workgroup_size:\n      - {x}\n      - {y}\n      - {z}")?;
-    for (key, value) in [("sgpr_count", code.registers.sgprs), ("sgpr_spill_count", code.spills.sgprs)] {
+    for (key, value) in
+        [("sgpr_count", u32::from(code.registers.sgprs)), ("sgpr_spill_count", code.spills.sgprs)]
+    {
         writeln!(out, "    .{key}: {value}")?;
     }
     writeln!(out, "    .symbol: {name}.kd\n    .uniform_work_group_size: 1")?;
     for (key, value) in [
-        ("vgpr_count", code.registers.vgprs),
+        ("vgpr_count", u32::from(code.registers.vgprs)),
         ("vgpr_spill_count", code.spills.vgprs),
         ("wavefront_size", wave),
     ] {
