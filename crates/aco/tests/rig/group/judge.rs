@@ -369,12 +369,11 @@ struct Left<'e> {
     words: Vec<u32>,
 }
 
+/// Whether the triangle with these vertices is culled.
+type Culled<'a> = dyn Fn(&[&Slots]) -> bool + 'a;
+
 /// What is left of the first stream if some triangles are culled. `None` of them: all vertices are left.
-fn left<'e>(
-    expected: &'e GroupExpectation,
-    of: &GroupRun<'_>,
-    culled: Option<&dyn Fn(&[&Slots]) -> bool>,
-) -> Left<'e> {
+fn left<'e>(expected: &'e GroupExpectation, of: &GroupRun<'_>, culled: Option<&Culled<'_>>) -> Left<'e> {
     let distance = if of.options.gpu.generation() >= Gfx::Gfx12 { 9 } else { 10 };
     let mut left = Left { vertices: Vec::new(), words: Vec::new() };
     for (invocation, strips) in expected.strips.iter().enumerate() {
