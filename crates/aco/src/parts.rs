@@ -6,7 +6,8 @@
 use crate::abi::{Args, Argument, ColourOutput, Interface, PixelProlog};
 use crate::compile::{CompileError, Compiled, Compiler, Options};
 use unwedge_shader::ir::{
-    AmdInput, AmdRegisters, Builder, FIRST_LOCATION_SLOT, Op, Payload, Shader, SlotAccess, SlotDir, Stage, Type,
+    AmdInput, AmdRegisters, Builder, FIRST_LOCATION_SLOT, Op, Payload, Shader, SlotAccess, SlotDir, Stage,
+    Type,
 };
 
 /// Compiles the prolog of a vertex shader that was compiled with [`prolog`](crate::graphics::GraphicsOptions::prolog), and has these arguments: it loads attributes

@@ -77,7 +77,8 @@ impl Combiner<'_> {
         let &last = before.find(|own| super::combine::writes_scc(self.program, **own))?;
         let same = self.program.operands(last) == self.program.operands(inst);
         let definition = self.program.definitions(last).first().filter(|_| same)?;
-        (self.program.op(last) == Op::Hw(opposite)).then_some(Operand::temp(definition.temp?, definition.class))
+        (self.program.op(last) == Op::Hw(opposite))
+            .then_some(Operand::temp(definition.temp?, definition.class))
     }
 
     /// Turns a branch or a choice round.
@@ -187,12 +188,12 @@ impl Combiner<'_> {
                     .zip(&parts[first..])
                     .all(|(made, part)| made.temp.is_some() && made.temp == part.as_temp());
             let vector = self.program.operands(split)[0];
-            let Some(whole) = vector.as_temp().filter(|_| same && made.len() >= 2 && vector.reg.is_none()) else {
+            let Some(whole) = vector.as_temp().filter(|_| same && made.len() >= 2 && vector.reg.is_none())
+            else {
                 continue;
             };
             // A vector that lives on is not taken apart where it is: parts that others read would be copied.
-            let others_read =
-                made.iter().any(|made| made.temp.is_some_and(|temp| self.uses.count(temp) > 1));
+            let others_read = made.iter().any(|made| made.temp.is_some_and(|temp| self.uses.count(temp) > 1));
             if others_read && self.uses.count(whole) == 1 {
                 continue;
             }

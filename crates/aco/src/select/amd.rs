@@ -33,7 +33,8 @@ impl Selector<'_> {
                 let count = func.ty(result()).lanes;
                 let class = if registers.vector { RegClass::vgpr(count) } else { RegClass::sgpr(count) };
                 let argument = self.find_argument(Argument::Registers(registers));
-                if let Some(temp) = argument.filter(|own| own.class.dwords() == 1).and_then(|own| own.as_temp())
+                if let Some(temp) =
+                    argument.filter(|own| own.class.dwords() == 1).and_then(|own| own.as_temp())
                     && most != u32::MAX
                 {
                     self.program.argument_bounds.push((temp, most));

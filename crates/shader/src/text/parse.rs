@@ -2,11 +2,11 @@
 
 use super::lexer::{Lexer, Token};
 use crate::ir::{
-    Access, AmdBuffer, AmdExport, AmdInput, AmdNumber, AmdRegisters, AmdTyped, AtomicOp, BarrierInfo, Builtin, Dim,
-    FloatMode, Func, Function, ImageAccess, ImageFlags, Inst, InterpAt, Loc, MAX_DEPTH, MemAccess,
-    MemoryKinds, Modes, Op, Order, Payload, PayloadForm, Primitive, QuadDir, Region, Resource, ResourceClass,
-    ResourceData, Round, Scope, Shader, SlotAccess, SlotDir, SourceLoc, Space, Spacing, Stage, Storage,
-    SystemValue, Type, TypeId, TypeNode, Value, Var, VarData, VarFlags,
+    Access, AmdBuffer, AmdExport, AmdInput, AmdNumber, AmdRegisters, AmdTyped, AtomicOp, BarrierInfo,
+    Builtin, Dim, FloatMode, Func, Function, ImageAccess, ImageFlags, Inst, InterpAt, Loc, MAX_DEPTH,
+    MemAccess, MemoryKinds, Modes, Op, Order, Payload, PayloadForm, Primitive, QuadDir, Region, Resource,
+    ResourceClass, ResourceData, Round, Scope, Shader, SlotAccess, SlotDir, SourceLoc, Space, Spacing, Stage,
+    Storage, SystemValue, Type, TypeId, TypeNode, Value, Var, VarData, VarFlags,
 };
 use std::collections::HashMap;
 use unwedge_base::entity::Entity;

@@ -1,8 +1,8 @@
 //! Prints shaders.
 
 use crate::ir::{
-    Access, AmdInput, Func, Function, ImageAccess, Inst, MemAccess, Op, Payload, Region, Round, Shader, ShaderInfo,
-    SourceLoc, Type, TypeNode, Value, VarData,
+    Access, AmdInput, Func, Function, ImageAccess, Inst, MemAccess, Op, Payload, Region, Round, Shader,
+    ShaderInfo, SourceLoc, Type, TypeNode, Value, VarData,
 };
 use std::fmt::{self, Write};
 use unwedge_base::entity::{Entity, SecondaryMap};

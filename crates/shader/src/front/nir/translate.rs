@@ -6,8 +6,9 @@ use super::error::{NirCause, NirError, Result, invalid, unsupported};
 use super::parse::{InstText, Item, Operand, Program};
 use super::scope::{Scopes, Symbol};
 use crate::ir::{
-    Access, AmdInput, BarrierInfo, Builder, Dim, Function, Inst, Loc, MemoryKinds, Op, Order, Payload, Region, Resource,
-    ResourceClass, ResourceData, Scope, Shader, SourceLoc, Stage, Storage, Type, TypeNode, Value, Var, VarData,
+    Access, AmdInput, BarrierInfo, Builder, Dim, Function, Inst, Loc, MemoryKinds, Op, Order, Payload,
+    Region, Resource, ResourceClass, ResourceData, Scope, Shader, SourceLoc, Stage, Storage, Type, TypeNode,
+    Value, Var, VarData,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
