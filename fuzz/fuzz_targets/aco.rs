@@ -13,7 +13,14 @@ fuzz_target!(|seed: u64| {
     let gpu = gpu(seed).expect("a GPU");
     let expected =
         lanes::interpreted(&shader, &input, gpu.wave64()).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
-    let run = CompiledRun { input: &input, output: OUTPUT_BYTES, groups: [GROUPS, 1, 1], gpu, seed };
+    let run = CompiledRun {
+        input: &input,
+        output: OUTPUT_BYTES,
+        output_address: lanes::OUTPUT,
+        groups: [GROUPS, 1, 1],
+        gpu,
+        seed,
+    };
     if let Err(e) = compare(&shader, &run, &expected) {
         panic!("seed {seed}: {e}");
     }

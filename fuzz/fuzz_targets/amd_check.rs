@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use unwedge_check::amdgcn::{ProgramEntry, CheckOptions, EntryPreset, check};
+use unwedge_check::amdgcn::{CheckOptions, EntryPreset, ProgramEntry, check};
 use unwedge_isa::amdgcn::Gpu;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -12,7 +12,8 @@ fuzz_target!(|bytes: &[u8]| {
     let lanes = if flags & 1 != 0 { "+wavefrontsize64" } else { "-wavefrontsize64" };
     let gpu = gpu.with_features(lanes).unwrap_or(gpu);
     let preset = (flags & 2 != 0).then(|| EntryPreset { sgprs: u16::from(flags >> 4), vgprs: 1 });
-    let entries = [0, 4 * u32::from(entry)].map(|at| ProgramEntry { at, preset, called: flags & 16 != 0 }).to_vec();
+    let entries =
+        [0, 4 * u32::from(entry)].map(|at| ProgramEntry { at, preset, called: flags & 16 != 0 }).to_vec();
     let (continues, exports) = (flags & 4 != 0, flags & 8 != 0);
     let options = CheckOptions { entries, continues, exports, relocated: vec![8 * u32::from(entry)] };
     let report = check(code, &gpu, &options);

@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use unwedge_isa::amdgcn::Gpu;
-use unwedge_sim::amdgcn::{Dispatch, Initial, SimMemory, Program, Timing, run};
+use unwedge_sim::amdgcn::{Dispatch, Initial, Program, SimMemory, Timing, run};
 
 /// Steps of a workgroup.
 const STEPS: u64 = 2_000;

@@ -55,7 +55,8 @@ fuzz_target!(|bytes: &[u8]| {
 /// Commands and states of gen4 to gen7.5, which are in one buffer.
 fn old(device: u8, dispatch: u8, [view, place]: [u8; 2], data: &[u8]) {
     let device = DEVICES[usize::from(device) % DEVICES.len()];
-    let mut work = if dispatch & 1 != 0 { OldWorkStates::dispatch(device) } else { OldWorkStates::draw(device) };
+    let mut work =
+        if dispatch & 1 != 0 { OldWorkStates::dispatch(device) } else { OldWorkStates::draw(device) };
     let words: Vec<u32> = data.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
     let from = usize::from(place) * 8 % work.batch.len();
     let mut changed = work.batch.split_off(from);

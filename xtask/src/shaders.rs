@@ -55,7 +55,14 @@ fn compiled(seed: u64) -> Result<Outcome, String> {
     let gpu = compiler::gpu(seed).ok_or("an unknown GPU")?;
     let expected = lanes::interpreted(&shader, &input, gpu.wave64())?;
     let groups = [lanes::GROUPS, 1, 1];
-    let run = CompiledRun { input: &input, output: lanes::OUTPUT_BYTES, groups, gpu, seed };
+    let run = CompiledRun {
+        input: &input,
+        output: lanes::OUTPUT_BYTES,
+        output_address: lanes::OUTPUT,
+        groups,
+        gpu,
+        seed,
+    };
     let done = compiler::compare(&shader, &run, &expected)?;
     Ok(if done { Outcome::Valid } else { Outcome::Refused })
 }

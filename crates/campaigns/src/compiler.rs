@@ -14,7 +14,6 @@ pub const GPUS: [&str; 9] =
 
 const TABLE: u64 = 0x0001_0000;
 const INPUT: u64 = 0x1000_0000;
-const OUTPUT: u64 = unwedge_testkit::shaders::lanes::OUTPUT;
 const CODE: u64 = 0x0080_0000;
 
 /// A dispatch of a shader with an input at binding 0 of set 0, and an output at binding 1.
@@ -24,6 +23,8 @@ pub struct CompiledRun<'a> {
     pub input: &'a [u8],
     /// Bytes of the output, which are zero at first.
     pub output: usize,
+    /// The address of the output, which the shader may know.
+    pub output_address: u64,
     /// Workgroups.
     pub groups: [u32; 3],
     /// What it is compiled for.
@@ -85,13 +86,14 @@ pub fn executed(shader: &Shader, of: &CompiledRun) -> Result<Option<Vec<u8>>, St
         }
     }
     let generation = gpu.generation();
-    let table = [descriptor(INPUT, of.input.len(), generation), descriptor(OUTPUT, of.output, generation)];
+    let table =
+        [descriptor(INPUT, of.input.len(), generation), descriptor(of.output_address, of.output, generation)];
     let table: Vec<u8> = table.concat().into_iter().flat_map(u32::to_le_bytes).collect();
     let mut memory = SimMemory::default();
     let contents = [
         (u64::from(options.address_high) << 32 | TABLE, table),
         (INPUT, of.input.to_vec()),
-        (OUTPUT, vec![0; of.output]),
+        (of.output_address, vec![0; of.output]),
     ];
     for (base, bytes) in contents {
         memory.map(base, bytes).map_err(|error| format!("{error:?}"))?;
@@ -100,7 +102,7 @@ pub fn executed(shader: &Shader, of: &CompiledRun) -> Result<Option<Vec<u8>>, St
     if let Some(fault) = run(&program, &mut memory, &dispatch, None).faults.first() {
         return Err(format!("{fault}: {}", program.text(fault.at).unwrap_or_default()));
     }
-    Ok(memory.get(OUTPUT, of.output).map(<[u8]>::to_vec))
+    Ok(memory.get(of.output_address, of.output).map(<[u8]>::to_vec))
 }
 
 /// Compares an output with what the interpreter left. A shader that is not compiled passes; `false` says so.

@@ -1,8 +1,8 @@
 //! A dump through a view, within the bounds that campaigns have: no panic, and no more output than the view may print.
 
+use unwedge::files::Input;
 use unwedge_campaigns::{View, show};
 use unwedge_cli::dump::DumpFiles;
-use unwedge::files::Input;
 use unwedge_hw::Db;
 use unwedge_testkit::count::ByteCounter;
 
