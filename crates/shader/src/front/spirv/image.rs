@@ -309,7 +309,8 @@ impl Translator<'_> {
         let SpvType::Image(image) = *self.module.types.get(ty) else {
             return Err(SpirvCause::Wrong { id: pointer, wanted: "a pointer to an image" });
         };
-        let view = self.load(val, ty, (Access::NONE, None), true)?;
+        let uniform = !self.nonuniform(inst.word(2)?) && !self.nonuniform(pointer);
+        let view = self.load(val, ty, (Access::NONE, None), uniform)?;
         let (coordinates, sample) = (self.operand(inst, 4)?, self.operand(inst, 5)?);
         let coordinates = self.texel_coordinates(coordinates, image)?;
         let val: Val = self.make(ValKind::Texel { image }, &[view[0], coordinates, sample]);
