@@ -118,13 +118,13 @@ impl Selector<'_> {
         Some(([a, b], Some(high)))
     }
 
-    /// An address without the constants that are added to it, as far as they and the last byte of the access fit a limit.
-    fn without_constants(&self, mut words: AddressWords, limit: u64) -> (AddressWords, u64) {
+    /// An address without the constants that are added to it, as far as they and the last byte of the access fit a limit, and are multiples of a unit.
+    fn without_constants(&self, mut words: AddressWords, limit: u64, unit: u64) -> (AddressWords, u64) {
         let mut constant = 0;
         while let Some(([a, b], high)) = self.address_sum(words) {
             let found = [(a, b), (b, a)].into_iter().find_map(|(rest, other)| {
                 let sum = constant + self.func.const_bits(other)?;
-                (sum <= limit).then_some((rest, sum))
+                (sum <= limit && sum.is_multiple_of(unit)).then_some((rest, sum))
             });
             let Some((low, sum)) = found else { break };
             (words, constant) = (AddressWords { low, high }, sum);
@@ -138,7 +138,7 @@ impl Selector<'_> {
         let mut made = GlobalAddress { vector: none, base: none, descriptor: none, constant: 0 };
         let uniform = |selector: &Self, value| !selector.divergence.is_divergent(value);
         let limit = self.most_global_offset().saturating_sub(bytes);
-        let words = self.address_words(address).map(|words| self.without_constants(words, limit));
+        let words = self.address_words(address).map(|words| self.without_constants(words, limit, 1));
         let mut base = None;
         if let Some((words, constant)) = words {
             made.constant = constant;
@@ -248,7 +248,8 @@ impl Selector<'_> {
         let limit = if self.gfx <= Gfx::Gfx7 { 0 } else { 0xf_ff00 };
         let (base, constant) = match self.address_words(address) {
             Some(words) => {
-                let (words, constant) = self.without_constants(words, limit);
+                // Scalar loads ignore the lowest two bits of the base and of the offset, each by itself.
+                let (words, constant) = self.without_constants(words, limit, 4);
                 let parts = self.word_operands(words);
                 (self.create(RegClass::S2, &parts), constant)
             }
