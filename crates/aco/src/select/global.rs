@@ -4,7 +4,6 @@
 //! hardware adds in 64 bits, so this never changes an address.
 
 use super::{Selected, Selector};
-use crate::abi::Argument;
 use crate::ir::{Definition, NewInst, Operand, RegClass};
 use unwedge_hw::amd::formats;
 use unwedge_isa::amdgcn::model::{Gfx, Mod};
@@ -274,19 +273,23 @@ impl Selector<'_> {
 
     /// Push constants at an offset that differs between lanes, from memory.
     pub(super) fn load_divergent_push(&mut self, inst: Inst, mem: &MemAccess) -> Selected<Vec<Operand>> {
-        let Some(base) = self.find_argument(Argument::PushConstants) else {
+        let Some((base, first)) = self.push_memory() else {
             return Err(self.unsupported(inst, Some("push constants")));
         };
         let offset = self.scalar(self.func.args(inst)[0]);
-        let offset = self.in_vgpr(offset);
-        let high = Operand::c32(self.options.address_high);
+        let mut offset = self.in_vgpr(offset);
+        if first > 0 {
+            offset = self.vector_add(offset, Operand::c32(first));
+        }
         let descriptor = self.all_memory();
         let address = if self.gfx >= Gfx::Gfx9 {
-            let base = self.create(RegClass::S2, &[base, high]);
             GlobalAddress { vector: offset, base, descriptor, constant: 0 }
         } else {
-            // They do not cross a multiple of 4 GiB.
-            let low = self.vector_add(offset, base);
+            let [low, high] = self.words(base);
+            let [low, carry] = self.valu_carry(Opcode::v_add_co_u32, &[low, offset]);
+            let (zero, one) = (Operand::c32(0), Operand::c32(1));
+            let carry = self.valu(Opcode::v_cndmask_b32, RegClass::V1, &[zero, one, carry]);
+            let high = self.vector_add(carry, high);
             let vector = self.create(RegClass::V2, &[low, high]);
             GlobalAddress { vector, base: Operand::undef(RegClass::S2), descriptor, constant: 0 }
         };
