@@ -36,7 +36,11 @@ pub fn lower(shader: &mut Shader, options: &Options) {
     let mut changed = lower_textures(shader, &TextureOptions { sizes: false, ..TextureOptions::ALL });
     changed |= lower_texel_offsets(shader);
     changed |= atomics::lower(shader, options);
-    changed |= lower_nonuniform(shader);
+    if lower_nonuniform(shader) {
+        // Sampling has derivatives from before its loop.
+        passes::lower_derivatives(shader);
+        changed = true;
+    }
     changed |= scalarize(shader);
     changed |= lower_subgroups(
         shader,

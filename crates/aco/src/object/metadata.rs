@@ -39,7 +39,9 @@ fn fields(kind: KernelArgKind) -> (&'static str, Option<&'static str>, Option<&'
 
 /// A text of YAML. Names may hold anything.
 fn quoted(name: &str) -> String {
-    let shown: String = name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    // Nor may they begin a comment of the assembler.
+    let shown: String = name.chars().map(|c| if c.is_control() || c == ';' { '?' } else { c }).collect();
+    let shown = shown.replace("//", "??").replace("/*", "??");
     format!("'{}'", shown.replace('\'', "''"))
 }
 

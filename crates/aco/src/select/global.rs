@@ -4,7 +4,6 @@
 //! hardware adds in 64 bits, so this never changes an address.
 
 use super::{Selected, Selector};
-use crate::abi::Argument;
 use crate::ir::{Definition, NewInst, Operand, RegClass};
 use unwedge_hw::amd::formats;
 use unwedge_isa::amdgcn::model::{Gfx, Mod};
@@ -118,13 +117,13 @@ impl Selector<'_> {
         Some(([a, b], Some(high)))
     }
 
-    /// An address without the constants that are added to it, as far as they and the last byte of the access fit a limit.
-    fn without_constants(&self, mut words: AddressWords, limit: u64) -> (AddressWords, u64) {
+    /// An address without the constants that are added to it, as far as they and the last byte of the access fit a limit, and are multiples of a unit.
+    fn without_constants(&self, mut words: AddressWords, limit: u64, unit: u64) -> (AddressWords, u64) {
         let mut constant = 0;
         while let Some(([a, b], high)) = self.address_sum(words) {
             let found = [(a, b), (b, a)].into_iter().find_map(|(rest, other)| {
                 let sum = constant + self.func.const_bits(other)?;
-                (sum <= limit).then_some((rest, sum))
+                (sum <= limit && sum.is_multiple_of(unit)).then_some((rest, sum))
             });
             let Some((low, sum)) = found else { break };
             (words, constant) = (AddressWords { low, high }, sum);
@@ -138,7 +137,7 @@ impl Selector<'_> {
         let mut made = GlobalAddress { vector: none, base: none, descriptor: none, constant: 0 };
         let uniform = |selector: &Self, value| !selector.divergence.is_divergent(value);
         let limit = self.most_global_offset().saturating_sub(bytes);
-        let words = self.address_words(address).map(|words| self.without_constants(words, limit));
+        let words = self.address_words(address).map(|words| self.without_constants(words, limit, 1));
         let mut base = None;
         if let Some((words, constant)) = words {
             made.constant = constant;
@@ -248,7 +247,8 @@ impl Selector<'_> {
         let limit = if self.gfx <= Gfx::Gfx7 { 0 } else { 0xf_ff00 };
         let (base, constant) = match self.address_words(address) {
             Some(words) => {
-                let (words, constant) = self.without_constants(words, limit);
+                // Scalar loads ignore the lowest two bits of the base and of the offset, each by itself.
+                let (words, constant) = self.without_constants(words, limit, 4);
                 let parts = self.word_operands(words);
                 (self.create(RegClass::S2, &parts), constant)
             }
@@ -273,19 +273,23 @@ impl Selector<'_> {
 
     /// Push constants at an offset that differs between lanes, from memory.
     pub(super) fn load_divergent_push(&mut self, inst: Inst, mem: &MemAccess) -> Selected<Vec<Operand>> {
-        let Some(base) = self.find_argument(Argument::PushConstants) else {
+        let Some((base, first)) = self.push_memory() else {
             return Err(self.unsupported(inst, Some("push constants")));
         };
         let offset = self.scalar(self.func.args(inst)[0]);
-        let offset = self.in_vgpr(offset);
-        let high = Operand::c32(self.options.address_high);
+        let mut offset = self.in_vgpr(offset);
+        if first > 0 {
+            offset = self.vector_add(offset, Operand::c32(first));
+        }
         let descriptor = self.all_memory();
         let address = if self.gfx >= Gfx::Gfx9 {
-            let base = self.create(RegClass::S2, &[base, high]);
             GlobalAddress { vector: offset, base, descriptor, constant: 0 }
         } else {
-            // They do not cross a multiple of 4 GiB.
-            let low = self.vector_add(offset, base);
+            let [low, high] = self.words(base);
+            let [low, carry] = self.valu_carry(Opcode::v_add_co_u32, &[low, offset]);
+            let (zero, one) = (Operand::c32(0), Operand::c32(1));
+            let carry = self.valu(Opcode::v_cndmask_b32, RegClass::V1, &[zero, one, carry]);
+            let high = self.vector_add(carry, high);
             let vector = self.create(RegClass::V2, &[low, high]);
             GlobalAddress { vector, base: Operand::undef(RegClass::S2), descriptor, constant: 0 }
         };

@@ -132,7 +132,7 @@ impl Selector<'_> {
     }
 
     /// Push constants in memory: an address, and how far from it they are.
-    fn push_memory(&mut self) -> Option<(Operand, u32)> {
+    pub(super) fn push_memory(&mut self) -> Option<(Operand, u32)> {
         if let Some(place) = self.kernel_push() {
             return Some(place);
         }

@@ -4,6 +4,7 @@
 
 use super::{ElfRelocation, ElfSection, ElfSectionKind, ElfSymbol, ElfSymbolKind, RelocationKind};
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 /// Code from an offset on, up to the next row, comes from a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -213,6 +214,10 @@ impl super::CodeObject<'_> {
         let has = self.sections.iter().any(|section| section.name.starts_with(".debug_"));
         let (Some(name), false, false) = (files.first(), has, self.is_linked()) else { return };
         let first = self.sections.len();
+        let numbered = self.symbols.iter().enumerate().rev();
+        let of_section =
+            numbered.filter(|(_, symbol)| symbol.is_of_section()).filter_map(|(at, own)| Some((own.section?, at)));
+        let mut symbols: HashMap<usize, usize> = of_section.collect();
         let parts = [
             (".debug_abbrev", DebugSection { bytes: abbreviations(), places: Vec::new() }),
             (".debug_info", units(name, sequences, [first, first + 2])),
@@ -228,17 +233,16 @@ impl super::CodeObject<'_> {
                 align: 1,
             });
             for (offset, size, of) in part.places {
-                let symbol = self.section_symbol(of);
+                let symbol = self.section_symbol(of, &mut symbols);
                 let kind = if size == 8 { RelocationKind::ABS64 } else { ABS32 };
                 self.relocations.push(ElfRelocation { kind, section, offset, symbol, addend: 0 });
             }
         }
     }
 
-    /// The symbol of the start of a section.
-    fn section_symbol(&mut self, section: usize) -> usize {
-        let own = |symbol: &ElfSymbol<'_>| symbol.is_of_section() && symbol.section == Some(section);
-        self.symbols.iter().position(own).unwrap_or_else(|| {
+    /// The symbol of the start of a section, of those that are known by their sections.
+    fn section_symbol(&mut self, section: usize, known: &mut HashMap<usize, usize>) -> usize {
+        *known.entry(section).or_insert_with(|| {
             self.symbols.push(ElfSymbol {
                 name: Cow::Borrowed(""),
                 kind: ElfSymbolKind::Other,

@@ -11,7 +11,7 @@ use super::counters::WaitCounter;
 use super::fault::{FaultKind, Missing};
 use super::lanes::{bits, splat};
 use super::machine::Machine;
-use super::pending::{CountedAccess, Locks, Path, PendingAccess, registers, spare};
+use super::pending::{CountedAccess, LOCAL, Locks, Path, PendingAccess, registers, spare};
 use super::wave::Wave;
 use unwedge_isa::amdgcn::{Gfx, Reg};
 
@@ -102,6 +102,8 @@ fn put_off(
     };
     if let Some((first, count)) = entry.registers {
         let why = Missing::Load { at: entry.access.at, counter };
+        // gfx12 writes registers in order only where it loads from LDS.
+        let ordered = machine.gpu.generation() < Gfx::Gfx12 || entry.counters.iter().all(|own| own.kind == LOCAL);
         for n in (first..first + count).filter(|n| !entry.access.form.leaves(usize::from(n - first))) {
             if n < 256 {
                 let value = wave.sreg(Reg(n)) ^ machine.random() as u32;
@@ -122,7 +124,7 @@ fn put_off(
                 }
             }
             let lanes = entry.access.lanes;
-            if machine.gpu.generation() < Gfx::Gfx12 && wave.pending.writes_before(&entry, Reg(n), lanes) {
+            if ordered && wave.pending.writes_before(&entry, Reg(n), lanes) {
                 wave.set_awaited_lanes(at as u16, lanes, why);
                 continue;
             }

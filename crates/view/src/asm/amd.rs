@@ -2,7 +2,7 @@
 
 use super::{AsmError, LineError, NoFunction, SourceErrors};
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use unwedge_capture::elf::metadata;
 use unwedge_capture::elf::{
     self, CodeFunction, CodeObject, ElfRelocation, LineRow, LineSequence, Loader, RelocationKind, SourceLines,
@@ -240,23 +240,19 @@ fn add_lines(made: &Assembly, object: &mut CodeObject<'_>) {
     let last = made.files.keys().next_back().copied().filter(|last| *last < MOST_FILES);
     let (Some(last), Some(primary)) = (last, made.files.values().next()) else { return };
     // File 0 is that of the unit; what has no name is not referred to.
-    let name = |number: u32| made.files.get(&number).unwrap_or(primary).clone();
-    let files: Vec<String> = (0..=last).map(name).collect();
-    let mut sequences = Vec::new();
-    for (number, section) in made.sections.iter().enumerate() {
-        let own = made.lines.iter().filter(|mark| mark.section == number);
-        let rows: Vec<LineRow> = own
-            .map(|mark| LineRow {
-                offset: mark.offset as u64,
-                file: mark.file,
-                line: mark.line,
-                column: mark.column,
-            })
-            .collect();
-        if !rows.is_empty() {
-            sequences.push(LineSequence { section: number, size: section.bytes.len() as u64, rows });
-        }
+    let mut files: Vec<String> =
+        (0..=last).map(|number| made.files.get(&number).cloned().unwrap_or_default()).collect();
+    if files[0].is_empty() {
+        files[0].clone_from(primary);
     }
+    let mut rows: BTreeMap<usize, Vec<LineRow>> = BTreeMap::new();
+    for mark in &made.lines {
+        let (offset, file, line, column) = (mark.offset as u64, mark.file, mark.line, mark.column);
+        rows.entry(mark.section).or_default().push(LineRow { offset, file, line, column });
+    }
+    let size = |section: usize| made.sections[section].bytes.len() as u64;
+    let sequences: Vec<LineSequence> =
+        rows.into_iter().map(|(section, rows)| LineSequence { section, size: size(section), rows }).collect();
     if !sequences.is_empty() {
         object.add_lines(&files, &sequences);
     }

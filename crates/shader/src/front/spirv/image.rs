@@ -89,10 +89,15 @@ impl Translator<'_> {
         })
     }
 
+    /// What the decoration of an image, or of an image with its sampler, says of an access.
+    fn access_by(&self, id: u32) -> Access {
+        if self.nonuniform(id) { Access::NONUNIFORM } else { Access::NONE }
+    }
+
     /// Image operands, in the order in which accesses have them.
     fn extra(&mut self, inst: Instr<'_>, at: usize, dref: Option<Value>) -> Result<Extra> {
-        let mut extra =
-            Extra { flags: ImageFlags::NONE, values: Vec::new(), access: Access::NONE, offsets: None };
+        let access = self.access_by(inst.word(if inst.op == Op::ImageWrite { 1 } else { 3 })?);
+        let mut extra = Extra { flags: ImageFlags::NONE, values: Vec::new(), access, offsets: None };
         if let Some(dref) = dref {
             extra.flags = ImageFlags::DREF;
             extra.values.push(dref);
@@ -309,7 +314,8 @@ impl Translator<'_> {
         let SpvType::Image(image) = *self.module.types.get(ty) else {
             return Err(SpirvCause::Wrong { id: pointer, wanted: "a pointer to an image" });
         };
-        let view = self.load(val, ty, (Access::NONE, None), true)?;
+        let uniform = !self.nonuniform(inst.word(2)?) && !self.nonuniform(pointer);
+        let view = self.load(val, ty, (Access::NONE, None), uniform)?;
         let (coordinates, sample) = (self.operand(inst, 4)?, self.operand(inst, 5)?);
         let coordinates = self.texel_coordinates(coordinates, image)?;
         let val: Val = self.make(ValKind::Texel { image }, &[view[0], coordinates, sample]);
@@ -320,8 +326,8 @@ impl Translator<'_> {
         let image = self.image_type(inst.word(3)?)?;
         let leaves = self.leaves(inst.word(3)?)?;
         let &view = leaves.first().ok_or(SpirvCause::Types(inst.op))?;
-        let extra =
-            Extra { flags: ImageFlags::NONE, values: Vec::new(), access: Access::NONE, offsets: None };
+        let access = self.access_by(inst.word(3)?);
+        let extra = Extra { flags: ImageFlags::NONE, values: Vec::new(), access, offsets: None };
         let payload = Payload::Image(Self::access_of(image, &extra)?);
         let ty = self.result_leaf(inst)?;
         let result = match inst.op {

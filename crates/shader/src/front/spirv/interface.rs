@@ -382,7 +382,7 @@ impl Translator<'_> {
             size,
             attachment: get(Decoration::InputAttachmentIndex),
         });
-        self.bindings.push(Binding { id: var.id, kind: ValKind::Resource { resource, ty } });
+        self.bindings.push(Binding { id: var.id, kind: ValKind::Resource { resource, ty, nonuniform: false } });
         Ok(())
     }
 

@@ -91,7 +91,7 @@ impl Translator<'_> {
         Ok(true)
     }
 
-    fn nonuniform(&self, id: u32) -> bool {
+    pub(super) fn nonuniform(&self, id: u32) -> bool {
         self.module.is_decorated(id, Decoration::NonUniform)
     }
 
@@ -216,7 +216,7 @@ impl Translator<'_> {
 
     /// A pointer to a buffer's descriptor becomes one to its first byte.
     pub(super) fn buffer(&mut self, val: Val) -> Result<Val> {
-        let ValKind::Resource { resource, ty } = val.kind else { return Ok(val) };
+        let ValKind::Resource { resource, ty, .. } = val.kind else { return Ok(val) };
         let data = &self.shader.resources[resource];
         let (access, space) = match data.class {
             ResourceClass::UniformBuffer => (data.access.or(Access::READONLY), Space::Uniform),
@@ -235,12 +235,14 @@ impl Translator<'_> {
 
     /// The descriptor that a pointer points to.
     fn descriptor(&mut self, val: &Val, uniform: bool) -> Result<Value> {
-        let ValKind::Resource { resource, .. } = val.kind else { return invalid("a descriptor is expected") };
+        let ValKind::Resource { resource, nonuniform, .. } = val.kind else {
+            return invalid("a descriptor is expected");
+        };
         let index = match self.values(val) {
             &[index] => index,
             _ => self.u32(0),
         };
-        let access = if uniform { Access::NONE } else { Access::NONUNIFORM };
+        let access = if uniform && !nonuniform { Access::NONE } else { Access::NONUNIFORM };
         self.emit(IrOp::Descriptor, Payload::Resource(resource, access), &[index], Type::HANDLE)
     }
 
@@ -297,8 +299,10 @@ impl Translator<'_> {
             val = self.step(val, index)?;
         }
         let nonuniform = self.nonuniform(inst.word(2)?);
-        if nonuniform && let ValKind::Mem { access, .. } = &mut val.kind {
-            *access = access.or(Access::NONUNIFORM);
+        match &mut val.kind {
+            ValKind::Mem { access, .. } if nonuniform => *access = access.or(Access::NONUNIFORM),
+            ValKind::Resource { nonuniform: own, .. } => *own |= nonuniform,
+            _ => {}
         }
         self.set(inst.word(2)?, val)
     }
@@ -345,14 +349,15 @@ impl Translator<'_> {
     fn step(&mut self, val: Val, index: u32) -> Result<Val> {
         let types = &self.module.types;
         match val.kind {
-            ValKind::Resource { resource, ty } => match *types.get(ty) {
+            ValKind::Resource { resource, ty, nonuniform } => match *types.get(ty) {
                 SpvType::Array { element, .. } | SpvType::RuntimeArray { element, .. } => {
+                    let nonuniform = nonuniform || self.nonuniform(index);
                     let mut index = self.index_operand(index)?;
                     // Elements of an array of arrays follow each other.
                     if let (SpvType::Array { len, .. }, &[outer]) = (types.get(ty), self.values(&val)) {
                         index = self.scaled(index, outer, *len)?;
                     }
-                    Ok(self.make(ValKind::Resource { resource, ty: element }, &[index]))
+                    Ok(self.make(ValKind::Resource { resource, ty: element, nonuniform }, &[index]))
                 }
                 _ => {
                     let val = self.buffer(val)?;

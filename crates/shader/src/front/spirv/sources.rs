@@ -1,12 +1,12 @@
 //! Texts of sources that a module has: `OpSource`, and `DebugSource` of `NonSemantic.Shader.DebugInfo`.
 //!
-//! Never: an error. What is malformed ends the search.
+//! Never: an error, or more text than the module has bytes: strings may be named many times. What is malformed ends the search.
 
 use super::glsl::{DEBUG_SOURCE, DEBUG_SOURCE_CONTINUED};
 use super::module::{Instr, instruction, string};
 use crate::front::SourceText;
 use spirv::Op;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Strings of a module, and its texts.
 struct Texts<'w> {
@@ -14,6 +14,10 @@ struct Texts<'w> {
     /// The instruction set of debug information.
     debug: Option<u32>,
     found: Vec<SourceText>,
+    /// Names of their files.
+    files: HashSet<String>,
+    /// How many more bytes of texts are kept.
+    room: usize,
     /// The last one may go on.
     open: bool,
 }
@@ -26,15 +30,26 @@ impl<'w> Texts<'w> {
     fn add(&mut self, file: Option<String>, text: Option<String>) {
         self.open = false;
         if let (Some(file), Some(text)) = (file, text)
-            && self.found.iter().all(|own| own.file != file)
+            && !self.files.contains(&file)
+            && self.takes(&file, &text)
         {
+            self.files.insert(file.clone());
             self.found.push(SourceText { file, text });
             self.open = true;
         }
     }
 
+    /// Whether there is room for a text and the name of its file, or for more of a text.
+    fn takes(&mut self, file: &str, text: &str) -> bool {
+        let left = self.room.checked_sub(file.len() + text.len());
+        self.room = left.unwrap_or(0);
+        left.is_some()
+    }
+
     fn extend(&mut self, more: Option<String>) {
-        if let (Some(last), Some(more)) = (self.found.last_mut().filter(|_| self.open), more) {
+        let Some(more) = more.filter(|_| self.open) else { return };
+        self.open = self.takes("", &more);
+        if let Some(last) = self.found.last_mut().filter(|_| self.open) {
             last.text.push_str(&more);
         }
     }
@@ -58,7 +73,7 @@ impl<'w> Texts<'w> {
                 self.add(file, text);
             }
             Op::SourceContinued => {
-                self.extend(words.get(1..).and_then(|text| Some(string(text).ok()?.0)));
+                self.extend(words.get(1..).filter(|_| self.open).and_then(|text| Some(string(text).ok()?.0)));
             }
             Op::ExtInst if self.debug.is_none() || self.debug.as_ref() != words.get(3) => {}
             Op::ExtInst if words.get(4) == Some(&DEBUG_SOURCE) => {
@@ -67,7 +82,7 @@ impl<'w> Texts<'w> {
                 self.add(file, text);
             }
             Op::ExtInst if words.get(4) == Some(&DEBUG_SOURCE_CONTINUED) => {
-                let more = words.get(5).and_then(|id| self.string(*id));
+                let more = words.get(5).filter(|_| self.open).and_then(|id| self.string(*id));
                 self.extend(more);
             }
             _ => {}
@@ -77,7 +92,14 @@ impl<'w> Texts<'w> {
 
 /// The texts of a module by the names of their files.
 pub fn source_texts(words: &[u32]) -> Vec<SourceText> {
-    let mut texts = Texts { strings: HashMap::new(), debug: None, found: Vec::new(), open: false };
+    let mut texts = Texts {
+        strings: HashMap::new(),
+        debug: None,
+        found: Vec::new(),
+        files: HashSet::new(),
+        room: words.len().saturating_mul(4),
+        open: false,
+    };
     let mut at = 5;
     while let Ok(inst) = instruction(words, at) {
         if inst.op == Op::Function {

@@ -37,8 +37,8 @@ pub(super) enum ValKind {
         access: Access,
         align: u8,
     },
-    /// A pointer to descriptors: the array index if there is one.
-    Resource { resource: Resource, ty: TypeRef },
+    /// A pointer to descriptors: the array index if there is one, and whether it is marked as not uniform.
+    Resource { resource: Resource, ty: TypeRef, nonuniform: bool },
     /// A pointer to a system value: the lane.
     SysVal { value: SystemValue, ty: TypeRef, lane: bool },
     /// A pointer to a block of the interface: the vertex if there is one.

@@ -1,7 +1,7 @@
 //! Lowers descriptors that are chosen by an index that differs within a subgroup: takes any shader; afterwards the index of a descriptor that an
 //! access uses directly is the same in all invocations that execute it together.
 //!
-//! Where the index is marked `nonuniform`, the access becomes a loop: each iteration takes the index of the first invocation that is left, and those with the same
+//! Where the index or the access is marked `nonuniform`, the access becomes a loop: each iteration takes the index of the first invocation that is left, and those with the same
 //! index leave the loop with the access done. Other indices are the same in all invocations of a correct shader, though the analysis does not see it: that of
 //! the first one is taken. In a loop there are no quads, so sampling gets derivatives from before it. Queries of levels cannot, and stay.
 
@@ -70,6 +70,15 @@ pub fn lower_nonuniform(shader: &mut Shader) -> bool {
     changed
 }
 
+/// What is said of an access of memory or of an image.
+fn access_of(func: &Function, inst: Inst) -> Access {
+    match func.payload(inst) {
+        Payload::Mem(mem) | Payload::Atomic(_, mem) => mem.access,
+        Payload::Image(image) | Payload::ImageAtomic(_, image) => image.access,
+        _ => Access::NONE,
+    }
+}
+
 /// Whether an access takes its level from the quad.
 fn reads_quad(func: &Function, inst: Inst) -> bool {
     let Payload::Image(image) = func.payload(inst) else { return false };
@@ -84,7 +93,8 @@ fn lower(
     derivatives: bool,
     substitution: &mut Substitution,
 ) -> bool {
-    if !descriptors.iter().any(|chosen| chosen.access.has(Access::NONUNIFORM)) {
+    let marked = access_of(func, inst).has(Access::NONUNIFORM);
+    if !marked && !descriptors.iter().any(|chosen| chosen.access.has(Access::NONUNIFORM)) {
         let mut b = Builder::before(func, inst);
         let indices = make_indices(&mut b, descriptors);
         let handles = make_handles(&mut b, descriptors, &indices);
