@@ -6,7 +6,10 @@ use super::glsl::{DEBUG_SOURCE, DEBUG_SOURCE_CONTINUED};
 use super::module::{Instr, instruction, string};
 use crate::front::SourceText;
 use spirv::Op;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+
+/// As many times the size of a module may be read as strings: a module may name a long one often.
+const MOST_READ: usize = 8;
 
 /// Strings of a module, and its texts.
 struct Texts<'w> {
@@ -14,19 +17,25 @@ struct Texts<'w> {
     /// The instruction set of debug information.
     debug: Option<u32>,
     found: Vec<SourceText>,
+    /// Names of their files.
+    files: HashSet<String>,
     /// The last one may go on.
     open: bool,
+    /// How many words of strings may still be read.
+    left: usize,
 }
 
 impl<'w> Texts<'w> {
-    fn string(&self, id: u32) -> Option<String> {
-        Some(string(self.strings.get(&id)?).ok()?.0)
+    fn string(&mut self, id: u32) -> Option<String> {
+        let words = *self.strings.get(&id)?;
+        self.left = self.left.checked_sub(words.len())?;
+        Some(string(words).ok()?.0)
     }
 
     fn add(&mut self, file: Option<String>, text: Option<String>) {
         self.open = false;
         if let (Some(file), Some(text)) = (file, text)
-            && self.found.iter().all(|own| own.file != file)
+            && self.files.insert(file.clone())
         {
             self.found.push(SourceText { file, text });
             self.open = true;
@@ -62,7 +71,7 @@ impl<'w> Texts<'w> {
             }
             Op::ExtInst if self.debug.is_none() || self.debug.as_ref() != words.get(3) => {}
             Op::ExtInst if words.get(4) == Some(&DEBUG_SOURCE) => {
-                let operand = |at: usize| words.get(at).and_then(|id| self.string(*id));
+                let mut operand = |at: usize| words.get(at).and_then(|id| self.string(*id));
                 let (file, text) = (operand(5), operand(6));
                 self.add(file, text);
             }
@@ -77,7 +86,14 @@ impl<'w> Texts<'w> {
 
 /// The texts of a module by the names of their files.
 pub fn source_texts(words: &[u32]) -> Vec<SourceText> {
-    let mut texts = Texts { strings: HashMap::new(), debug: None, found: Vec::new(), open: false };
+    let mut texts = Texts {
+        strings: HashMap::new(),
+        debug: None,
+        found: Vec::new(),
+        files: HashSet::new(),
+        open: false,
+        left: words.len().saturating_mul(MOST_READ),
+    };
     let mut at = 5;
     while let Ok(inst) = instruction(words, at) {
         if inst.op == Op::Function {
