@@ -315,6 +315,9 @@ fn literals_are_in_products_and_sums() {
             let operands = operands(&own.words, literal);
             let made = own.append(&NewInst::hw(opcode, &[], &operands), V1);
             own.floats.push(made);
+            // What is read lives on, so that the result is not added to the register of the summand.
+            let sum = own.append(&NewInst::hw(Opcode::v_xor_b32, &[], &own.words[..2].to_vec()), V1);
+            own.floats.push(sum);
         }
     };
     for (name, long, added, multiplied) in [
