@@ -107,7 +107,13 @@ fn machine_inst(program: &Program, variants: &Variants, inst: Inst) -> Result<am
         });
     };
     let own = [program[inst].form];
-    let forms: &[Form] = if own[0] == Form::Native { &SHORTEST } else { &own };
+    let forms: &[Form] = match own[0] {
+        Form::Native => &SHORTEST,
+        // From gfx11 on, short encodings have only the first 128 registers for values of 16 bits.
+        Form::Dpp => &[Form::Dpp, Form::E64Dpp],
+        Form::Dpp8 => &[Form::Dpp8, Form::E64Dpp8],
+        _ => &own,
+    };
     let mut failed = FinishError::NoForm { inst, name: opcode.name() };
     // Upper halves have names from gfx11 on, in the short encodings, too.
     let named: [Option<Form>; 2] = match own[0] {

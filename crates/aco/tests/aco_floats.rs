@@ -315,6 +315,10 @@ fn literals_are_in_products_and_sums() {
             let operands = operands(&own.words, literal);
             let made = own.append(&NewInst::hw(opcode, &[], &operands), V1);
             own.floats.push(made);
+            // What is read lives on, so that the result is not added to the register of the summand.
+            let words = [own.words[0], own.words[1]];
+            let read = own.append(&NewInst::hw(Opcode::v_xor_b32, &[], &words), V1);
+            own.floats.push(read);
         }
     };
     for (name, long, added, multiplied) in [

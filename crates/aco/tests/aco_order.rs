@@ -177,6 +177,40 @@ fn branches_are_not_taken_to_branch_again() {
     }
 }
 
+/// Halves that lanes exchange may be in registers that short encodings do not have from gfx11 on.
+#[test]
+fn moves_of_many_halves_are_folded() {
+    const HALVES: usize = 150;
+    let mut body = String::from(
+        "  %0: b32 = const<0x0>\n  %1: handle = descriptor<r0> %0\n  %2: handle = descriptor<r1> %0\n  %3: b32x3 = sysval<local_invocation_id>\n\
+         \x20 %4: b32 = extract<0> %3\n  %5: b32 = const<0x2>\n  %6: b32 = ishl %4, %5\n",
+    );
+    let number = |at: usize| 10 + 4 * at;
+    for at in 0..HALVES {
+        let [offset, sum, word, half] = [0, 1, 2, 3].map(|place| number(at) + place);
+        body += &format!(
+            "  %{offset}: b32 = const<{:#x}>\n  %{sum}: b32 = iadd %6, %{offset}\n  %{word}: b32 = load<storage align 4> %1, %{sum}\n\
+             \x20 %{half}: b16 = u2u %{word}\n",
+            256 * at
+        );
+    }
+    body += "  barrier<execution workgroup memory workgroup order acquire|release kinds buffers>\n";
+    for at in 0..HALVES {
+        let [moved, sum, word] = [0, 1, 2].map(|place| number(HALVES + at) + place);
+        let [own, other] = [at, (7 * at + 3) % HALVES].map(|at| number(at) + 3);
+        body += &format!(
+            "  %{moved}: b16 = quad_swap<x> %{own}\n  %{sum}: b16 = fadd %{moved}, %{other}\n  %{word}: b32 = u2u %{sum}\n\
+             \x20 store<storage align 4> %{word}, %2, %{}\n",
+            number(at) + 1
+        );
+    }
+    for gpu in ["gfx900", "gfx1030", "gfx1100", "gfx1200"] {
+        let lines = code(64, &body, gpu);
+        assert!(places(&lines, "v_add_f16").len() == HALVES, "{gpu}: {}", printed(&lines));
+        assert!(places(&lines, "v_mov_b32_dpp").is_empty(), "{gpu}: {}", printed(&lines));
+    }
+}
+
 /// A load of a buffer is pending at a barrier of the workgroup that orders KINDS.
 const BARRIER: &str = "\
   %0: b32 = const<0x0>

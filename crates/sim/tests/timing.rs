@@ -220,6 +220,17 @@ fn lanes_that_a_load_does_not_write_are_written_meanwhile() {
     }
 }
 
+/// The last load into a lane is what it holds, though another load into other lanes of the register follows.
+#[test]
+fn a_load_into_other_lanes_replaces_no_load() {
+    let code = "global_load_dword v7, v[2:3], off\ns_waitcnt vmcnt(0)\nv_add_u32 v8, 1, v7\nglobal_store_dword v[2:3], v8, off offset:4\n\
+                s_waitcnt vmcnt(0)\ns_mov_b64 exec, 1\nglobal_load_dword v7, v[2:3], off\nglobal_load_dword v7, v[2:3], off offset:4\n\
+                s_mov_b64 exec, 2\nglobal_load_dword v7, v[2:3], off\ns_waitcnt vmcnt(0)\ns_mov_b64 exec, 1\nv_sub_u32 v7, v7, v8";
+    for seed in 1..64 {
+        assert_eq!(with("gfx900", code, Timing::Adversarial { seed }).clean().v(7), 0, "seed {seed}");
+    }
+}
+
 #[test]
 fn lds_beyond_what_a_workgroup_has_reads_zero_and_is_not_written() {
     let code = "s_mov_b32 m0, -1\nv_mov_b32 v8, 0x400\nds_write_b32 v8, v5\nds_read_b32 v7, v8\ns_waitcnt lgkmcnt(0)\nv_mov_b32 v7, v7";

@@ -93,7 +93,12 @@ fn rewrite(func: &mut Function, inst: Inst, info: &ShaderInfo) -> Rewritten {
             continue;
         }
         let Matcher { letters, exact, .. } = matcher;
-        if rule.class == RuleClass::Numbers && (exact || !numbers_allowed(func, inst, info)) {
+        let holds = match rule.class {
+            RuleClass::Bits => true,
+            RuleClass::Numbers => !exact && numbers_allowed(func, inst, info),
+            RuleClass::Ordered => letters.iter().flatten().all(|value| is_number(func, *value, NUMBER_DEPTH)),
+        };
+        if !holds {
             continue;
         }
         return replace(func, inst, info, rule, &letters, exact);
@@ -111,6 +116,31 @@ fn numbers_allowed(func: &Function, inst: Inst, info: &ShaderInfo) -> bool {
     let base = arg.unwrap_or(Eval::of(func, inst, info).t);
     let mode = info.float_mode(base.bits());
     !mode.preserve && mode.flush != Some(true)
+}
+
+/// How many instructions back it is looked for what makes a value a number.
+const NUMBER_DEPTH: u32 = 3;
+
+/// Whether no lane of a float can be a NaN.
+fn is_number(func: &Function, value: Value, depth: u32) -> bool {
+    if let Some(lanes) = func.const_lanes(value) {
+        let base = func.ty(value).base;
+        let infinity = Literal::Float(f64::INFINITY).bits(base);
+        return base.bits() >= 16 && lanes.iter().all(|bits| bits & (base.mask() >> 1) <= infinity);
+    }
+    let Some(def) = func.def_inst(value).filter(|_| depth > 0) else { return false };
+    let args = func.args(def);
+    let number = |arg: &Value| is_number(func, *arg, depth - 1);
+    match func.op(def) {
+        Op::I2F | Op::U2F => true,
+        // A NaN loses against a number.
+        Op::FMin | Op::FMax => args.iter().any(number),
+        Op::FNeg | Op::FAbs | Op::FFloor | Op::FCeil | Op::FTrunc | Op::FRoundEven | Op::Vec => {
+            args.iter().all(number)
+        }
+        Op::Select => args.iter().skip(1).all(number),
+        _ => false,
+    }
 }
 
 struct Matcher<'a> {

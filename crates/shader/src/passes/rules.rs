@@ -18,6 +18,8 @@ pub enum RuleClass {
     /// For finite floats, but for the sign of zeros: where the float mode neither preserves those nor flushes denormals, and nothing
     /// that matches is exact.
     Numbers,
+    /// Where no letter is a NaN, whatever the float mode and whether what matches is exact. Shaders test for NaNs by comparing a value with itself.
+    Ordered,
 }
 
 /// A rule.
@@ -37,6 +39,10 @@ const fn bits(find: &'static str, replace: &'static str) -> Rule {
 
 const fn numbers(find: &'static str, replace: &'static str) -> Rule {
     Rule { find, replace, class: RuleClass::Numbers }
+}
+
+const fn ordered(find: &'static str, replace: &'static str) -> Rule {
+    Rule { find, replace, class: RuleClass::Ordered }
 }
 
 /// Every rule. The first one that matches is applied.
@@ -164,6 +170,10 @@ pub const RULES: &[Rule] = &[
     bits("(ftrunc (ftrunc a))", "(ftrunc a)"),
     bits("(fround_even (fround_even a))", "(fround_even a)"),
     bits("(fquantize_f16 (fquantize_f16 a))", "(fquantize_f16 a)"),
+    // Comparisons of floats that are no NaNs.
+    ordered("(feq a a)", "-1"),
+    ordered("(fneu a a)", "0"),
+    ordered("(fge a a)", "-1"),
     // Floats, as numbers.
     numbers("(fadd a 0.0)", "a"),
     numbers("(fsub a 0.0)", "a"),
@@ -183,9 +193,6 @@ pub const RULES: &[Rule] = &[
     numbers("(ffma (fneg a) (fneg b) c)", "(ffma a b c)"),
     numbers("(fmin a a)", "a"),
     numbers("(fmax a a)", "a"),
-    numbers("(feq a a)", "-1"),
-    numbers("(fneu a a)", "0"),
-    numbers("(fge a a)", "-1"),
     numbers("(inot (flt a b))", "(fge a b)"),
     numbers("(inot (fge a b))", "(flt a b)"),
 ];

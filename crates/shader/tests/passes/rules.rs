@@ -122,6 +122,11 @@ fn finite(base: Base, bits: u64) -> bool {
     bits & infinity != infinity
 }
 
+fn is_nan(base: Base, bits: u64) -> bool {
+    let infinity = unwedge_shader::passes::Literal::Float(f64::INFINITY).bits(base);
+    bits & base.mask() >> 1 > infinity
+}
+
 fn is_zero(base: Base, bits: u64) -> bool {
     bits << 1 & base.mask() == 0
 }
@@ -133,8 +138,9 @@ fn modes(class: RuleClass, float: bool) -> Vec<FloatMode> {
     let mut modes = Vec::new();
     for round in [Round::NearestEven, Round::Zero] {
         for flush in [None, Some(false), Some(true)] {
-            if class == RuleClass::Bits || flush != Some(true) {
-                modes.push(FloatMode { round, flush, preserve: class == RuleClass::Bits });
+            let any_mode = class != RuleClass::Numbers;
+            if any_mode || flush != Some(true) {
+                modes.push(FloatMode { round, flush, preserve: any_mode });
             }
         }
     }
@@ -216,9 +222,13 @@ fn both_sides_of_every_rule_are_the_same() {
                         !letter.power || values[letter.number].is_power_of_two()
                     };
                     let number = |(base, letter): &(Base, Letter)| {
-                        rule.class == RuleClass::Bits
-                            || *base == Base::B1
-                            || finite(*base, values[letter.number])
+                        let bits = values[letter.number];
+                        *base == Base::B1
+                            || match rule.class {
+                                RuleClass::Bits => true,
+                                RuleClass::Numbers => finite(*base, bits),
+                                RuleClass::Ordered => !is_nan(*base, bits),
+                            }
                     };
                     if letters.iter().all(power) && letters.iter().all(number) {
                         said += usize::from(compare(rule, &sides, (root, free), &values, &info));

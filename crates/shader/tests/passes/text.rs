@@ -120,6 +120,22 @@ fn exact_floats_and_float_modes_are_respected() {
 }
 
 #[test]
+fn comparisons_with_itself_find_nans() {
+    let text = |value: &str, compare: &str| {
+        format!("%10: b32 = {value}\n%11: b1 = {compare} %10, %10\n%50: b32 = select %11, %1, %9\n{STORE}")
+    };
+    let runs = ["algebraic", "dead"];
+    for compare in ["feq", "fneu", "fge"] {
+        for unknown in ["fadd %1, %1", "load<storage align 4> %0, %9", "fneg %1"] {
+            assert!(ops(&text(unknown, compare), &runs).contains(compare), "{compare} of {unknown}");
+        }
+        for number in ["i2f %1", "u2f %1", "fmax %1, %9", "const<0x7f800000>"] {
+            assert!(!ops(&text(number, compare), &runs).contains(compare), "{compare} of {number}");
+        }
+    }
+}
+
+#[test]
 fn passes_have_names_of_their_own_and_end() {
     for (number, row) in PASSES.iter().enumerate() {
         assert_eq!(PASSES.iter().position(|other| other.name == row.name), Some(number));

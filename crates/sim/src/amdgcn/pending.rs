@@ -147,10 +147,12 @@ impl PendingAccess {
             }
             _ => false,
         };
+        // Lanes of the earlier one that this one does not load into keep what the earlier one loads.
+        let lanes = earlier.registers.is_none() || earlier.access.lanes & !self.access.lanes == 0;
         let same_form = earlier.registers.is_none() || earlier.access.form == self.access.form;
         let same_counters = |a: &CountedAccess| self.counted(a.counter).is_some_and(|b| a.kind == b.kind);
         let read = earlier.locks.is_none() || earlier.locks == self.locks;
-        written && same_form && read && earlier.counters.iter().all(same_counters)
+        written && lanes && same_form && read && earlier.counters.iter().all(same_counters)
     }
 }
 

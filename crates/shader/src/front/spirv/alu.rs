@@ -87,6 +87,14 @@ impl Translator<'_> {
     /// Arithmetic; `false` if the instruction is something else.
     pub(super) fn arithmetic(&mut self, inst: Instr<'_>) -> Result<bool> {
         if let Some(recipe) = recipe(inst.op) {
+            // What is true of a NaN must stay so, though other operations may assume that there is none.
+            self.exact |= matches!(
+                inst.op,
+                Op::FUnordLessThan
+                    | Op::FUnordGreaterThan
+                    | Op::FUnordLessThanEqual
+                    | Op::FUnordGreaterThanEqual
+            );
             if matches!(inst.op, Op::PtrEqual | Op::PtrNotEqual)
                 || inst.op == Op::Select && self.selects_composite(inst)?
             {

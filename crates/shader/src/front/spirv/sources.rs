@@ -1,12 +1,15 @@
 //! Texts of sources that a module has: `OpSource`, and `DebugSource` of `NonSemantic.Shader.DebugInfo`.
 //!
-//! Never: an error, or more text than the module has bytes: strings may be named many times. What is malformed ends the search.
+//! Never: an error. What is malformed ends the search.
 
 use super::glsl::{DEBUG_SOURCE, DEBUG_SOURCE_CONTINUED};
 use super::module::{Instr, instruction, string};
 use crate::front::SourceText;
 use spirv::Op;
 use std::collections::{HashMap, HashSet};
+
+/// As many times the size of a module may be read as strings: a module may name a long one often.
+const MOST_READ: usize = 8;
 
 /// Strings of a module, and its texts.
 struct Texts<'w> {
@@ -16,40 +19,31 @@ struct Texts<'w> {
     found: Vec<SourceText>,
     /// Names of their files.
     files: HashSet<String>,
-    /// How many more bytes of texts are kept.
-    room: usize,
     /// The last one may go on.
     open: bool,
+    /// How many words of strings may still be read.
+    left: usize,
 }
 
 impl<'w> Texts<'w> {
-    fn string(&self, id: u32) -> Option<String> {
-        Some(string(self.strings.get(&id)?).ok()?.0)
+    fn string(&mut self, id: u32) -> Option<String> {
+        let words = *self.strings.get(&id)?;
+        self.left = self.left.checked_sub(words.len())?;
+        Some(string(words).ok()?.0)
     }
 
     fn add(&mut self, file: Option<String>, text: Option<String>) {
         self.open = false;
         if let (Some(file), Some(text)) = (file, text)
-            && !self.files.contains(&file)
-            && self.takes(&file, &text)
+            && self.files.insert(file.clone())
         {
-            self.files.insert(file.clone());
             self.found.push(SourceText { file, text });
             self.open = true;
         }
     }
 
-    /// Whether there is room for a text and the name of its file, or for more of a text.
-    fn takes(&mut self, file: &str, text: &str) -> bool {
-        let left = self.room.checked_sub(file.len() + text.len());
-        self.room = left.unwrap_or(0);
-        left.is_some()
-    }
-
     fn extend(&mut self, more: Option<String>) {
-        let Some(more) = more.filter(|_| self.open) else { return };
-        self.open = self.takes("", &more);
-        if let Some(last) = self.found.last_mut().filter(|_| self.open) {
+        if let (Some(last), Some(more)) = (self.found.last_mut().filter(|_| self.open), more) {
             last.text.push_str(&more);
         }
     }
@@ -73,16 +67,16 @@ impl<'w> Texts<'w> {
                 self.add(file, text);
             }
             Op::SourceContinued => {
-                self.extend(words.get(1..).filter(|_| self.open).and_then(|text| Some(string(text).ok()?.0)));
+                self.extend(words.get(1..).and_then(|text| Some(string(text).ok()?.0)));
             }
             Op::ExtInst if self.debug.is_none() || self.debug.as_ref() != words.get(3) => {}
             Op::ExtInst if words.get(4) == Some(&DEBUG_SOURCE) => {
-                let operand = |at: usize| words.get(at).and_then(|id| self.string(*id));
+                let mut operand = |at: usize| words.get(at).and_then(|id| self.string(*id));
                 let (file, text) = (operand(5), operand(6));
                 self.add(file, text);
             }
             Op::ExtInst if words.get(4) == Some(&DEBUG_SOURCE_CONTINUED) => {
-                let more = words.get(5).filter(|_| self.open).and_then(|id| self.string(*id));
+                let more = words.get(5).and_then(|id| self.string(*id));
                 self.extend(more);
             }
             _ => {}
@@ -97,8 +91,8 @@ pub fn source_texts(words: &[u32]) -> Vec<SourceText> {
         debug: None,
         found: Vec::new(),
         files: HashSet::new(),
-        room: words.len().saturating_mul(4),
         open: false,
+        left: words.len().saturating_mul(MOST_READ),
     };
     let mut at = 5;
     while let Ok(inst) = instruction(words, at) {
