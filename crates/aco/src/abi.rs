@@ -2,7 +2,7 @@
 //!
 //! The order is that of the driver RADV for compute shaders without merged stages: two words of scratch, a word for each descriptor set,
 //! push constants, workgroup counts, then what the hardware adds: the workgroup and the offset in scratch. Local ids are in vector registers, from gfx11 on
-//! packed in one. From gfx12 on the workgroup is in `ttmp` registers. Kernels of HSA have other arguments (`kernel.rs`).
+//! packed in one. From gfx12 on the workgroup ID is in `ttmp` registers. HSA kernels have other arguments (`kernel.rs`).
 
 mod geometry;
 mod graphics;
@@ -28,9 +28,9 @@ use unwedge_shader::ir::{
 pub enum Argument {
     /// The address of the scratch descriptors: two words.
     RingOffsets,
-    /// Of kernels, up to gfx10.3: the descriptor of scratch memory, four words.
+    /// Of HSA kernels, up to gfx10.3: the descriptor of scratch memory, four words.
     ScratchDescriptor,
-    /// Of kernels: the address of the arguments in memory, two words.
+    /// Of HSA kernels: the address of the kernarg segment, two words.
     KernargSegment,
     /// The low word of the address of a descriptor set.
     DescriptorSet(u32),
@@ -58,7 +58,7 @@ pub enum Argument {
     DrawIndex,
     /// The view of multiview.
     ViewIndex,
-    /// How many vertices and primitives the workgroup of a primitive shader has, and in its lowest 12 bits the place of the workgroup in the order of the draw.
+    /// The numbers of vertices and primitives in the workgroup of a primitive shader, and in its lowest 12 bits the position of the workgroup in the order of the draw.
     GroupInfo,
     /// How many lanes each part of a merged stage has, and the number of the wave.
     MergedWaveInfo,
@@ -109,15 +109,15 @@ pub enum Argument {
     GeometryPrimitive,
     /// The invocation of a geometry shader. Of a primitive shader that culls, up to gfx11: from bit 8 on the edge flags of the primitive.
     GeometryInvocation,
-    /// Where emitted vertices are in LDS in bytes (16 bits), [`Interface::emitted_bytes`] each; and after them [`Interface::count_bytes`] and a dword a vertex for counting
+    /// The LDS offset in bytes of emitted vertices of [`Interface::emitted_bytes`] each (16 bits), and the offset of [`Interface::count_bytes`] and one dword per vertex that count
     /// them (16 bits).
     EmittedLds,
-    /// The low word of the address of the descriptors of the buffers that transform feedback writes. Primitive shaders capture nothing if all of them have no bytes.
+    /// The low word of the address of the descriptors of the buffers that transform feedback writes. Primitive shaders capture nothing if all buffers have a size of zero.
     CaptureBuffers,
-    /// Of a primitive shader that captures, on gfx12: the low word of the address of 96 bytes. They are for each of four buffers the place in the order of the workgroup that
-    /// comes next (32 bits) and how many bytes are written (32 bits), then for each of four streams how many primitives there were and how many are written (64 bits each).
+    /// Of a primitive shader that captures, on gfx12: the low word of the address of 96 bytes of state. For each of four buffers it holds the position of the next workgroup in the order of the draw
+    /// (32 bits) and the number of bytes written (32 bits), then for each of four streams the numbers of primitives needed and written (64 bits each).
     CaptureState,
-    /// Of a vertex shader that captures as a primitive shader: how many vertices a primitive has.
+    /// Of a vertex shader that captures as a primitive shader: the number of vertices of a primitive.
     PrimitiveVertices,
     /// How many vertices of the wave are captured (7 bits from bit 16 on), and their stream (2 bits from bit 24 on).
     CaptureConfig,
@@ -150,9 +150,9 @@ pub struct Args {
     list: Vec<ArgLocation>,
     /// How inputs and outputs of a graphics stage are numbered.
     pub interface: Interface,
-    /// Arguments in memory, of a kernel of HSA.
+    /// The kernarg segment, if this is an HSA kernel.
     pub kernel: Option<KernelArgs>,
-    /// Axes along which a compute shader reads its workgroup, a bit each.
+    /// The axes of the workgroup ID that a compute shader reads, one bit each.
     pub workgroup_axes: u16,
 }
 
@@ -195,7 +195,7 @@ impl Args {
         Ok(args)
     }
 
-    /// What the hardware adds to the registers of a compute shader.
+    /// Adds the arguments that the hardware puts after the user registers of a compute shader.
     fn hardware(&mut self, uses: &Uses, generation: Gfx, next: &mut usize) {
         self.workgroup_axes = uses.workgroup_id & 7;
         let gfx12 = generation >= Gfx::Gfx12;

@@ -126,18 +126,18 @@ impl Captures {
         self.words.iter().any(|word| word.stream == stream)
     }
 
-    /// The slots of a stream that are captured.
+    /// The captured slots of a stream.
     pub(crate) fn slots(&self, stream: u8) -> MemorySlots {
         let own = self.words.iter().filter(|word| word.stream == stream);
         MemorySlots::of(&own.map(|word| word.slot).collect(), &BTreeSet::new())
     }
 
-    /// The buffers in which something of a stream is captured.
+    /// The buffers to which outputs of a stream are captured.
     pub(crate) fn buffers(&self, stream: u8) -> Vec<u8> {
         (0..BUFFERS as u8).filter(|buffer| self.part(stream, *buffer).next().is_some()).collect()
     }
 
-    /// Refuses what primitive shaders, which count the bytes of buffers themselves, do not capture.
+    /// Refuses captures that primitive shaders, which count the bytes of buffers themselves, do not support.
     pub(crate) fn check_primitives(&self) -> Result<(), CompileError> {
         for (buffer, stride) in (0..).zip(self.strides) {
             let streams: BTreeSet<u8> =

@@ -31,10 +31,10 @@ pub struct Options {
     pub limits: Limits,
     /// State of the pipeline, for graphics stages.
     pub graphics: GraphicsOptions,
-    /// A product that is added to something may be rounded once with the sum, and a fused operation twice, where the shader does not forbid it. Results
+    /// A product and the sum that adds it may be rounded once, and a fused operation twice, unless the shader forbids it. Results
     /// then differ from those of the operations one by one.
     pub contract: bool,
-    /// The code has source lines ([`Code::lines`]), as far as the shader has them.
+    /// The code gets source lines ([`Code::lines`]) if the shader has them.
     pub lines: bool,
 }
 
@@ -122,8 +122,8 @@ pub enum CompileError {
     /// More arguments than the scalar registers that the driver can load.
     #[error("the arguments take {0} scalar registers; 16 are loaded")]
     Arguments(usize),
-    /// A program that an HSA runtime does not start.
-    #[error("this does not become a kernel of HSA: {0}")]
+    /// A program that cannot be an HSA kernel.
+    #[error("the shader cannot be compiled to an HSA kernel: {0}")]
     Convention(&'static str),
     /// The shader asks for different modes of floats of 16 and 64 bits, which share one, or merged shaders do of the same floats.
     #[error(

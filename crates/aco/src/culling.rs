@@ -55,7 +55,7 @@ impl CullState {
 }
 
 /// Whether a lowered shader may run in two parts: it is a vertex shader, stores a position, has no effects, and does not depend on what other lanes there are. Each viewport has its
-/// own size, so with several of them nothing is culled. Transform feedback captures primitives that cannot be seen, too.
+/// own size, so with several of them nothing is culled. Transform feedback also captures invisible primitives.
 pub(crate) fn may_cull(shader: &Shader) -> bool {
     use SystemValue as V;
     let func = shader.entry();

@@ -70,7 +70,7 @@ pub fn pair(program: &mut MachineProgram) {
         return;
     }
     for block in &mut program.blocks {
-        // What comes before `at` is at the start, in `kept` places.
+        // Kept instructions from before `at` are compacted to the first `kept` elements.
         let insts = &mut block.insts;
         let (mut at, mut kept) = (0, 0);
         while at < insts.len() {

@@ -31,8 +31,8 @@ pub fn eliminate(program: &mut Program) -> Result<(), FinishError> {
             let of_edges = if op.is(Pseudo::LinearPhi) { &mut linear } else { &mut logical };
             let definition = program.definitions(inst)[0];
             for (pred, operand) in preds.iter().zip(program.operands(inst)) {
-                // Scalar registers are read on every path of the wave, so they are written on every one. A vector register may hold anything for these lanes:
-                // its copy makes no instruction, but says whose register it is.
+                // Scalar registers are read on every path of the wave, so they are written on every path. For these lanes a vector register may hold anything:
+                // its copy emits no instruction, but determines the register.
                 let from = match operand.is_undef() {
                     true if definition.class.is_linear() => Operand::constant(0, definition.class),
                     true if program.blocks[*pred].logical_succs.len() > 1 => continue,

@@ -86,7 +86,7 @@ fn latches(program: &Program) -> MixSet<Construct> {
     latches.filter_map(|data| data.construct).collect()
 }
 
-/// By temporary: how often it is read.
+/// By temporary: the number of its reads.
 fn uses(program: &Program) -> Vec<u32> {
     let mut uses = vec![0; program.temp_count()];
     for &inst in program.blocks.values().flat_map(|data| &data.insts) {
@@ -207,7 +207,8 @@ impl<'a> Masks<'a> {
         true
     }
 
-    /// What makes the condition of a branch, if nothing reads that before the branch: in its block, or in the one before it, which only goes there.
+    /// The instruction that makes the condition of a branch, if nothing else reads the condition before the branch. It is in the block of the branch, or in its only
+    /// predecessor, if that has no other successor.
     fn maker_of(&self, program: &Program, entry: Block, condition: Operand) -> Option<MaskMaker> {
         let temp = condition.as_temp()?;
         let defines = |inst: &Inst| program.definitions(*inst).iter().any(|d| d.temp == Some(temp));
@@ -225,7 +226,7 @@ impl<'a> Masks<'a> {
         (alone && !between.any(reads)).then_some(MaskMaker { block: before, place, temp })
     }
 
-    /// The comparison that writes `exec` in place of one that makes a mask. Where it also writes a mask, that is the temporary.
+    /// The comparison that writes `exec` in place of one that makes a mask. If it also writes a mask, `kept` is the temporary of the mask.
     fn compare_to_exec(&self, program: &mut Program, inst: Inst, kept: Option<Temp>) -> Option<Inst> {
         let Op::Hw(opcode) = program.op(inst) else { return None };
         let data = program[inst];
@@ -243,10 +244,10 @@ impl<'a> Masks<'a> {
                 }
             })
             .collect();
-        Some(self.made_again(program, inst, to_exec, &definitions))
+        Some(self.with_operands_of(program, inst, to_exec, &definitions))
     }
 
-    /// The scalar instruction that writes `exec` in place of a mask that nothing else reads.
+    /// The scalar instruction that writes `exec` instead of a mask that nothing else reads.
     fn scalar_to_exec(&self, program: &mut Program, inst: Inst, kept: bool, uses: &[u32]) -> Option<Inst> {
         let constant = program.operands(inst).iter().all(|own| own.as_const().is_some());
         if program.op(inst).is(Pseudo::ParallelCopy) && constant && !kept {
@@ -263,7 +264,7 @@ impl<'a> Masks<'a> {
             own.reg == Some(PhysReg::SCC)
                 && own.temp.is_none_or(|temp| uses.get(temp.index()).is_none_or(|reads| *reads == 0))
         };
-        // What reads `scc` stays near the instruction that writes it.
+        // An instruction that reads `scc` must stay near the one that writes it.
         let reads_scc = self
             .variants
             .widest(opcode)
@@ -273,11 +274,11 @@ impl<'a> Masks<'a> {
         }
         let mut definitions = vec![Definition::reg(PhysReg::EXEC, self.class)];
         definitions.extend(others);
-        Some(self.made_again(program, inst, opcode, &definitions))
+        Some(self.with_operands_of(program, inst, opcode, &definitions))
     }
 
-    /// An instruction with the operands of another.
-    fn made_again(
+    /// A new instruction with the operands of another.
+    fn with_operands_of(
         &self,
         program: &mut Program,
         inst: Inst,

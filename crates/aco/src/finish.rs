@@ -47,7 +47,7 @@ pub struct Code {
     pub words: Vec<u32>,
     /// By block: its first word.
     pub starts: Vec<usize>,
-    /// Source lines, if they were asked for.
+    /// Source lines, if they were requested.
     pub lines: CodeLines,
     /// By block: the loops and branches around it.
     pub depths: Vec<BlockDepth>,

@@ -29,12 +29,12 @@ pub fn simplify(program: &mut MachineProgram) {
     }
 }
 
-/// The instructions of a block: first those that were looked at and stay, and from the one at hand on those that follow. What is between has gone.
+/// The instructions of a block: first those already processed and kept, then, from the current instruction on, those still to process. Instructions between are removed.
 struct BlockCode<'a> {
     insts: &'a mut Vec<MachineInst>,
-    /// How many stay so far.
+    /// The number of instructions kept so far.
     kept: usize,
-    /// The one at hand.
+    /// The index of the current instruction.
     at: usize,
 }
 
@@ -44,7 +44,7 @@ impl BlockCode<'_> {
         self.kept += 1;
     }
 
-    /// Those in reach that stay before the one at hand.
+    /// The kept instructions within reach before the current one.
     fn before(&self) -> std::ops::Range<usize> {
         self.kept.saturating_sub(REACH)..self.kept
     }
@@ -108,7 +108,7 @@ fn compared_with_zero(inst: &Inst) -> Option<(Reg, u8, bool)> {
     }
 }
 
-/// Whether the comparison at hand went away because `scc` has the answer.
+/// Returns whether the current comparison was removed because `scc` has its result already.
 fn remove_compare(code: &mut BlockCode, gpu: &Gpu) -> bool {
     let Some((reg, dwords, zero)) = compared_with_zero(&code.insts[code.at].inst) else { return false };
     let effects_at = |place: usize| effects::of(&code.insts[place].inst, gpu);
@@ -158,7 +158,7 @@ fn scc() -> effects::Regs {
     regs
 }
 
-/// The instructions that read what the one at hand leaves in `scc`.
+/// The instructions that read the `scc` of the current one.
 fn readers(code: &BlockCode, gpu: &Gpu) -> Option<Vec<usize>> {
     let mut found = Vec::new();
     for (place, inst) in code.insts.iter().enumerate().skip(code.at + 1) {
@@ -201,7 +201,7 @@ fn with_opcode(inst: &Inst, opcode: Opcode, form: Form, gpu: &Gpu) -> Option<Ins
     Some(made)
 }
 
-/// Whether the instruction at hand took over the move of lanes before it, which went away.
+/// Returns whether a preceding DPP move was folded into the current instruction and removed.
 fn fold_dpp_move(code: &mut BlockCode, gpu: &Gpu) -> bool {
     let own = code.insts[code.at];
     let reader = own.inst;

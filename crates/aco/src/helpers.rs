@@ -12,14 +12,14 @@ use unwedge_shader::ir::{Op as ShaderOp, Payload as ShaderPayload, Shader, SlotD
 
 const SCC: Definition = Definition::reg(PhysReg::SCC, RegClass::S1);
 
-/// Whether lanes of a lowered pixel shader read those of their quad: for differences, or from gfx11 on for parameters and blending of two sources.
+/// Whether lanes of a lowered pixel shader read those of their quad: for derivatives, or from gfx11 on for parameters and dual-source blending.
 pub(crate) fn needs_quads(shader: &Shader, generation: Gfx) -> bool {
     let func = shader.entry();
     func.walk().any(|inst| match (func.op(inst), func.payload(inst)) {
         (ShaderOp::QuadBroadcast | ShaderOp::QuadSwap, _) => true,
         (ShaderOp::ImageSample | ShaderOp::ImageGather | ShaderOp::ImageQueryLod, _) => true,
         (op, _) if op.is_derivative() => true,
-        // Both sources of blending are exchanged between lanes.
+        // The two sources of dual-source blending are exchanged between lanes.
         (_, ShaderPayload::Slot(access)) => {
             generation >= Gfx::Gfx11 && (access.dir == SlotDir::Input || access.index > 0)
         }

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use unwedge_base::entity::Entity;
 use unwedge_base::mix::MixMap;
 
-/// By block: the first block that may come after it. It is the block itself, or the start of the outermost loop around it. Blocks are in the order of
+/// By block: the first block in block order that it can reach. It is the block itself, or the start of the outermost loop around it. Blocks are in the order of
 /// the flow but for the latches of loops.
 #[derive(Debug, Clone)]
 pub(crate) struct FirstReached(Rc<[Block]>);
@@ -17,7 +17,7 @@ pub(crate) struct FirstReached(Rc<[Block]>);
 impl FirstReached {
     pub(crate) fn of(program: &Program) -> FirstReached {
         let mut reached: Vec<Block> = program.blocks.keys().collect();
-        // The block after the loops so far.
+        // The block after the last loop so far.
         let mut after = 0;
         for (header, data) in program.blocks.iter() {
             let Some(last) = data.linear_preds.iter().copied().max().filter(|last| *last >= header) else {
@@ -38,7 +38,7 @@ pub(crate) struct LinearVar {
     class: RegClass,
     ends: MixMap<Block, Operand>,
     starts: MixMap<Block, Operand>,
-    /// The first block that writes.
+    /// The first block that writes the variable.
     written: Option<Block>,
     reached: FirstReached,
     /// From a block on, what it holds before the first block that writes.
@@ -101,7 +101,7 @@ impl LinearVar {
     fn look_up(&mut self, program: &mut Program, block: Block, open: &mut Vec<(Block, Temp)>) -> Operand {
         let mut passed = Vec::new();
         let mut at = block;
-        // Before its first block, no write has come.
+        // No write reaches blocks before its first one.
         let written = self.written.unwrap_or(Block::new(u32::MAX as usize >> 1));
         let first = self.reached.0.get(written.index()).copied().unwrap_or(written);
         let value = loop {

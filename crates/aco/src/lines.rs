@@ -1,7 +1,7 @@
 //! Source lines of code: the position in the source that each instruction comes from.
 //!
-//! An instruction has the position of the operation that it was selected from, and keeps it when it is moved, combined or replaced. One that stands for two operations of different
-//! positions has none, and neither has what phases add: copies, masks, waits. Never: a guess by what is before or after.
+//! An instruction has the position of the operation that it was selected from, and keeps it when it is moved, combined or replaced. An instruction that stands for two operations with different
+//! positions has none. Instructions that phases add (copies, lane masks, waits) have none either. Never: a guess from neighbouring instructions.
 
 use crate::assemble::Assembly;
 use crate::ir::{Inst, Program};
@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use unwedge_base::entity::Entity;
 use unwedge_shader::ir::{Loc, Shader, SourceLoc};
 
-/// Positions that the instructions of a program name: those of all its shaders, one after the other.
+/// Positions that the instructions of a program refer to: those of all its shaders, concatenated.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SourcePositions {
     files: Vec<String>,
@@ -18,7 +18,7 @@ pub struct SourcePositions {
 }
 
 impl SourcePositions {
-    /// Those of the shaders of a program.
+    /// The positions of the shaders of a program.
     pub(crate) fn of(parts: &[&Shader]) -> SourcePositions {
         let mut all = SourcePositions::default();
         for shader in parts {
@@ -30,7 +30,7 @@ impl SourcePositions {
         all
     }
 
-    /// A position. Line 0 is none.
+    /// A position; `None` if its line is 0.
     fn get(&self, loc: Loc) -> Option<SourceLoc> {
         self.locs
             .get(loc.index())
@@ -39,7 +39,7 @@ impl SourcePositions {
     }
 }
 
-/// Code that comes from a position.
+/// The start of code that comes from a position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CodeLine {
     /// Its first word.
@@ -53,12 +53,12 @@ pub struct CodeLine {
 pub struct CodeLines {
     /// Files that positions name.
     pub files: Vec<String>,
-    /// In the order of the code; each is of the code up to the next one.
+    /// In the order of the code; each applies up to the next one.
     pub rows: Vec<CodeLine>,
 }
 
 impl CodeLines {
-    /// Those of assembled code.
+    /// The source lines of assembled code.
     pub(crate) fn of(
         positions: &SourcePositions,
         program: &Program,
@@ -92,7 +92,7 @@ impl CodeLines {
         lines
     }
 
-    /// The position of the code at a word.
+    /// The position of the code at an offset in words.
     pub fn at(&self, word: usize) -> Option<SourceLoc> {
         let after = self.rows.partition_point(|row| row.word <= word);
         self.rows.get(after.checked_sub(1)?)?.position

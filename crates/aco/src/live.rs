@@ -189,7 +189,7 @@ fn widen(most: &mut RegCounts, counts: RegCounts) {
     most.vgprs = most.vgprs.max(counts.vgprs);
 }
 
-/// A read of what has a number. It is alive at the start of the block, or at its end if a phi of a successor reads it.
+/// A read of a numbered item. The item is alive at the start of the block, or at its end if a phi of a successor reads it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OpenRead {
     pub(crate) number: u32,
@@ -237,7 +237,7 @@ fn between_blocks(program: &Program) -> Liveness {
     Liveness { temps, numbers, ins, outs, demand: RegCounts::default(), linear_vgprs }
 }
 
-/// What is alive at the starts and at the ends of blocks, by its reads, the blocks that define it, and whether it is alive along the linear flow.
+/// The items alive at the starts and at the ends of blocks, from their reads, the blocks that define them, and whether they are alive along the linear flow.
 pub(crate) fn between(
     program: &Program,
     mut reads: Vec<OpenRead>,

@@ -20,7 +20,7 @@ pub struct MachineInst {
     pub inst: amdgcn::Inst,
     /// The instruction of the program that it comes from; `None` if a later phase inserted it.
     pub from: Option<Inst>,
-    /// Of two instructions that became one: that which the second comes from.
+    /// If two instructions became one: what the second one comes from.
     pub paired: Option<Inst>,
 }
 
@@ -35,7 +35,7 @@ pub struct MachineBlock {
     pub succs: Vec<usize>,
     /// The loops and branches around it.
     pub depth: BlockDepth,
-    /// Lanes nearly always go on in the block that it branches over.
+    /// Lanes nearly always execute the block that the branch skips.
     pub taken: bool,
 }
 
@@ -59,7 +59,7 @@ pub fn from_program(program: &Program, variants: &Variants) -> Result<MachinePro
     from_program_in(program, variants, Vec::new())
 }
 
-/// The same in the memory of blocks of an earlier program.
+/// The same, reusing the memory of the blocks of an earlier program.
 pub(crate) fn from_program_in(
     program: &Program,
     variants: &Variants,
@@ -115,7 +115,7 @@ fn machine_inst(program: &Program, variants: &Variants, inst: Inst) -> Result<am
         _ => &own,
     };
     let mut failed = FinishError::NoForm { inst, name: opcode.name() };
-    // Upper halves have names from gfx11 on, in the short encodings, too.
+    // From gfx11 on upper halves have names, also in the short encodings.
     let named: [Option<Form>; 2] = match own[0] {
         _ if !program[inst].mods.has(Mod::OpSel) => [None; 2],
         Form::Native | Form::E64 => [Some(Form::E32), Some(Form::E64)],
@@ -145,7 +145,7 @@ fn with_variant(program: &Program, inst: Inst, number: u16) -> Option<amdgcn::In
     let mut made = amdgcn::Inst::new(number)?;
     let variant = made.variant();
     made.mods = program[inst].mods;
-    // What the short encodings have no modifier for, their operands say.
+    // The short encodings have no modifier for this, so their operands say it.
     let mut upper = 0;
     if !variant.has_mod(Mod::OpSel) && variant.slots.iter().any(|slot| slot.class.encodes_half()) {
         upper = made.mods.get(Mod::OpSel);
@@ -204,7 +204,7 @@ fn with_variant(program: &Program, inst: Inst, number: u16) -> Option<amdgcn::In
     (!program[inst].mods.has(Mod::OpSel) || name_halves(&mut made, upper)).then_some(made)
 }
 
-/// Names the halves of operands: the upper ones of those that have a bit here, which are read or written as `op_sel` says elsewhere. Whether that is
+/// Names the halves of operands: the upper one for each bit that is set, which `op_sel` selects in other encodings. Returns whether that is
 /// possible for all bits.
 fn name_halves(inst: &mut amdgcn::Inst, mut upper: i32) -> bool {
     let variant = inst.variant();

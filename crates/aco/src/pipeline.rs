@@ -79,7 +79,7 @@ impl LinkedProgram {
         .map_err(|error| self.error(error))
     }
 
-    /// Compiles it in the memory of a compiler.
+    /// Compiles it, reusing the memory of a compiler.
     ///
     /// # Errors
     ///

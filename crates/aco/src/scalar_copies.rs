@@ -1,14 +1,14 @@
-//! Copies of scalar registers after allocation: takes a machine program without waits, and leaves one that does the same. A copy is removed where its register holds
-//! the value already, as `m0` for a second message. What reads a copy reads the register that was copied, where both hold the value on all paths; copies that
-//! nothing reads any more are removed. Parts of a lane mask are such copies if the mask lives on. Never: looks at vector registers.
+//! Copies of scalar registers after allocation: takes a machine program without waits, and leaves one that does the same. A copy is removed if its destination holds
+//! the value already, such as `m0` for a second message. A reader of a copy reads the source instead, if both hold the same value on all paths. Copies that
+//! nothing reads any more are removed. The halves of a lane mask are such copies if the mask is still alive. Never: looks at vector registers.
 
 use crate::machine::{MachineBlock, MachineProgram};
 use unwedge_isa::amdgcn::effects::{self, Regs};
 use unwedge_isa::amdgcn::model::Role;
 use unwedge_isa::amdgcn::{Gpu, Inst, Opcode, Operand, Reg, RegHalf, codec};
 
-/// The most copies that are looked at: as many as there are bits in [`Copies`].
-const MOST: usize = 64;
+/// The most copies that are considered: the number of bits in [`Copies`].
+const MAX_COPIES: usize = 64;
 
 /// A set of copies, by number.
 type Copies = u64;
@@ -52,7 +52,7 @@ pub fn forward(program: &mut MachineProgram) {
     }
 }
 
-/// The copy that an instruction is.
+/// The copy that an instruction makes, if it is one.
 fn copy_of(inst: &Inst) -> Option<ScalarCopy> {
     let plain = |operand: &Operand| match *operand {
         Operand::Reg { reg, dwords: 1, half: RegHalf::Whole } => Some(reg),
@@ -70,7 +70,7 @@ fn copy_of(inst: &Inst) -> Option<ScalarCopy> {
 fn copies_of(program: &MachineProgram) -> Vec<ScalarCopy> {
     let mut copies = Vec::new();
     for copy in program.blocks.iter().flat_map(|block| &block.insts).filter_map(|inst| copy_of(&inst.inst)) {
-        if copies.len() < MOST && !copies.contains(&copy) {
+        if copies.len() < MAX_COPIES && !copies.contains(&copy) {
             copies.push(copy);
         }
     }
@@ -82,7 +82,7 @@ fn has_unnamed_reads(program: &MachineProgram) -> bool {
     program.blocks.iter().flat_map(|block| &block.insts).any(|inst| inst.inst.row().role == Role::Movrel)
 }
 
-/// The copies that hold after an instruction, of those that hold before it.
+/// The copies that are valid after an instruction, given those valid before it.
 fn after(inst: &Inst, copies: &[ScalarCopy], known: Copies, gpu: &Gpu) -> Copies {
     let writes = effects::of(inst, gpu).writes;
     let made = copy_of(inst);
@@ -98,7 +98,7 @@ fn after(inst: &Inst, copies: &[ScalarCopy], known: Copies, gpu: &Gpu) -> Copies
     left
 }
 
-/// By block: the copies that hold at its start on all paths.
+/// By block: the copies that are valid at its start on all paths.
 fn available(program: &MachineProgram, copies: &[ScalarCopy]) -> Vec<Copies> {
     let blocks = &program.blocks;
     let mut starts: Vec<Copies> = vec![Copies::MAX; blocks.len()];
@@ -127,7 +127,7 @@ fn available(program: &MachineProgram, copies: &[ScalarCopy]) -> Vec<Copies> {
     starts
 }
 
-/// The instruction with what was copied in place of a copy; `None` if it does not read the copy, or cannot read the other.
+/// The instruction with the source of a copy in place of its destination; `None` if it does not read the destination, or cannot read the source.
 fn with_source(inst: &Inst, copy: &ScalarCopy, gpu: &Gpu) -> Option<Inst> {
     let mut found = false;
     let mut new = *inst;
@@ -158,7 +158,7 @@ fn remove_unread(program: &mut MachineProgram) {
     let gpu = program.gpu;
     let mut all = Regs::default();
     all.insert(Reg::sgpr(0), u8::MAX);
-    // The code of another program follows one that does not end.
+    // The code of another program follows a program without an end.
     let goes_on = |block: &MachineBlock| {
         let ends = block.insts.last().is_some_and(|inst| inst.inst.row().role == Role::End);
         block.succs.is_empty() && !ends
@@ -179,7 +179,7 @@ fn remove_unread(program: &mut MachineProgram) {
     for (block, mut live) in program.blocks.iter_mut().zip(ends) {
         for at in (0..block.insts.len()).rev() {
             let inst = block.insts[at].inst;
-            // Not all that reads `m0` says so.
+            // Not all instructions that read `m0` name it.
             if copy_of(&inst).is_some_and(|copy| copy.to.is_sgpr() && !live.has(copy.to)) {
                 block.insts.remove(at);
                 continue;

@@ -148,7 +148,7 @@ fn drop_writes(program: &mut MachineProgram) -> bool {
     changed
 }
 
-/// Whether an instruction leaves some constant lanes in `exec`.
+/// Whether an instruction sets `exec` to a nonzero constant.
 fn sets_lanes(inst: &Inst) -> bool {
     let moves = matches!(inst.opcode(), Opcode::s_mov_b32 | Opcode::s_mov_b64);
     let exec = matches!(inst.operands[0], Operand::Reg { reg: Reg::EXEC, .. });
@@ -160,9 +160,9 @@ fn sets_lanes(inst: &Inst) -> bool {
     moves && exec && lanes
 }
 
-/// Whether an instruction has no effect without a lane: one that is harmless, an access of memory that lanes make, or a scalar load. The
-/// address of one must not come from a lane.
-fn is_idle(inst: &Inst) -> bool {
+/// Whether an instruction has no effect if no lane is active: a harmless one, a memory access by lanes, or a scalar load. The address of
+/// the load must not come from a lane.
+fn is_harmless_without_lanes(inst: &Inst) -> bool {
     let row = inst.row();
     let global = inst.mods.has(Mod::Gds) || row.traits.has(Trait::GdsAlways);
     let of_lanes = matches!(inst.opcode(), Opcode::v_readfirstlane_b32 | Opcode::v_readlane_b32);
@@ -193,7 +193,7 @@ fn drop_branches(program: &mut MachineProgram) -> bool {
         let count: usize = skipped.iter().map(|block| block.insts.len()).sum();
         let insts = || skipped.iter().flat_map(|block| &block.insts);
         let harmless = count <= SHORT && insts().all(|inst| is_harmless(&inst.inst));
-        let idle = program.blocks[block].taken && insts().all(|inst| is_idle(&inst.inst));
+        let idle = program.blocks[block].taken && insts().all(|inst| is_harmless_without_lanes(&inst.inst));
         // The next block is where the wave goes on, and nothing comes to the blocks from elsewhere.
         let follows = program.blocks[block].succs.contains(&(block + 1));
         let before = program.blocks[block].insts.iter().rev().nth(1);

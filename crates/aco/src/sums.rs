@@ -1,36 +1,36 @@
-//! Products and sums after allocation: takes a machine instruction of three sources, and makes it the shorter one that can do less: the result is in
-//! the register of the summand (`v_fmac_f32`), or a factor or the summand is a literal (`v_fmamk_f32`, `v_fmaak_f32`). Never: changes what is computed.
+//! Multiply-add instructions after allocation: takes a machine instruction with three sources, and replaces it by an equivalent short one, if the result is in
+//! the register of the addend (`v_fmac_f32`), or a factor or the addend is a literal (`v_fmamk_f32`, `v_fmaak_f32`). Never: changes what is computed.
 
 use crate::ir::shape::Variants;
 use crate::ir::{Inst, Op, Program};
 use unwedge_isa::amdgcn::model::Form;
 use unwedge_isa::amdgcn::{self, Mods, Opcode, Operand, codec};
 
-/// An instruction of three sources, and its short ones.
-struct Sum {
+/// An instruction with three sources, and its short forms.
+struct MultiplyAdd {
     long: Opcode,
-    /// The product is added to the result's register.
+    /// The form that adds the product to the register of the result.
     accumulate: Opcode,
-    /// A literal is added.
+    /// The form that adds a literal.
     add_literal: Opcode,
-    /// A literal is the second factor.
+    /// The form whose second factor is a literal.
     multiply_literal: Opcode,
 }
 
-const SUMS: [Sum; 3] = [
-    Sum {
+const MULTIPLY_ADDS: [MultiplyAdd; 3] = [
+    MultiplyAdd {
         long: Opcode::v_fma_f32,
         accumulate: Opcode::v_fmac_f32,
         add_literal: Opcode::v_fmaak_f32,
         multiply_literal: Opcode::v_fmamk_f32,
     },
-    Sum {
+    MultiplyAdd {
         long: Opcode::v_mad_f32,
         accumulate: Opcode::v_mac_f32,
         add_literal: Opcode::v_madak_f32,
         multiply_literal: Opcode::v_madmk_f32,
     },
-    Sum {
+    MultiplyAdd {
         long: Opcode::v_fma_f16,
         accumulate: Opcode::v_fmac_f16,
         add_literal: Opcode::v_fmaak_f16,
@@ -38,25 +38,25 @@ const SUMS: [Sum; 3] = [
     },
 ];
 
-/// Which operand is the summand.
+/// The index of the addend among the operands.
 pub(crate) const SUMMAND: usize = 2;
 
-fn sum(opcode: Opcode) -> Option<&'static Sum> {
-    SUMS.iter().find(|sum| sum.long == opcode)
+fn multiply_add(opcode: Opcode) -> Option<&'static MultiplyAdd> {
+    MULTIPLY_ADDS.iter().find(|sum| sum.long == opcode)
 }
 
-/// Whether an instruction is short if its result is in the register of the summand.
+/// Whether an instruction has a short form if its result is in the register of the addend.
 pub(crate) fn may_accumulate(program: &Program, variants: &Variants, inst: Inst) -> bool {
     let data = &program[inst];
     let plain = data.mods == Mods::default() && matches!(data.form, Form::Native | Form::E64);
     let Op::Hw(opcode) = data.op else { return false };
-    let short = |sum: &Sum| variants.number(sum.accumulate, Form::E32).is_some();
-    plain && sum(opcode).is_some_and(short)
+    let short = |sum: &MultiplyAdd| variants.number(sum.accumulate, Form::E32).is_some();
+    plain && multiply_add(opcode).is_some_and(short)
 }
 
 /// An instruction in a short encoding, if it has one with these operands.
 pub(crate) fn shortened(inst: &amdgcn::Inst, variants: &Variants) -> Option<amdgcn::Inst> {
-    let sum = sum(inst.opcode()).filter(|_| inst.mods == Mods::default())?;
+    let sum = multiply_add(inst.opcode()).filter(|_| inst.mods == Mods::default())?;
     let [to, a, b, summand, ..] = inst.operands;
     let vector = |operand: Operand| matches!(operand, Operand::Reg { reg, .. } if reg.is_vgpr());
     let literal = |operand: Operand| matches!(operand, Operand::Literal(_));

@@ -128,7 +128,7 @@ fn captured_outputs_are_in_their_buffers() {
     assert!(counts.iter().all(|count| *count > 0), "every stage captures");
 }
 
-/// GPUs that have primitive shaders only, in both sizes of the wave.
+/// GPUs whose vertices are always processed by primitive shaders, in wave32 and wave64.
 fn primitive_targets() -> Vec<Options> {
     let mut all = Vec::new();
     for name in ["gfx1100", "gfx1150", "gfx1200"] {
@@ -139,7 +139,7 @@ fn primitive_targets() -> Vec<Options> {
     all
 }
 
-/// Whether primitives of a vertex or evaluation shader are captured. Returns how many were written, and how many did not fit.
+/// Checks the captured primitives of a vertex or evaluation shader. Returns how many were written, and how many did not fit.
 fn run_primitives(shader: &Shader, options: &Options, seed: u64) -> Option<Result<[u64; 2], Problem>> {
     let lanes = if options.gpu.wave64() { 64 } else { 32 };
     let compiled = match build(shader, options) {
@@ -207,7 +207,7 @@ fn primitive_shaders_capture_in_order() {
     assert!(sums.iter().flatten().all(|count| *count > 0), "every stage captures");
 }
 
-/// A workgroup of a later turn waits, and its wait ends only when the emulator gives up.
+/// A workgroup whose turn has not come waits until the emulator stops it.
 #[test]
 fn workgroups_wait_for_their_turn() {
     let mut waited = 0;
@@ -231,7 +231,7 @@ fn workgroups_wait_for_their_turn() {
     assert!(waited > 6, "{waited} workgroups waited");
 }
 
-/// gfx10 has stages that capture, and its primitive shaders do not: the error says so.
+/// On gfx10 other stages capture, and primitive shaders do not. The error says so.
 #[test]
 fn primitive_shaders_of_gfx10_refuse_transform_feedback() {
     let mut shader = (0..)

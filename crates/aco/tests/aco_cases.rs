@@ -252,7 +252,7 @@ fn optimized(case: &Case) -> Result<[usize; 2], String> {
     let mode = float_mode(case);
     let variants = Variants::of(&case.gpu);
     let mut optimized = program.clone();
-    // ACO contracts what is not exact.
+    // ACO contracts inexact instructions.
     optimized.contract = true;
     // Parts are apart in ACO's phase, so what they have in common is not computed once.
     optimize(&mut optimized, mode, Passes { numbering: false, ..Passes::default() });

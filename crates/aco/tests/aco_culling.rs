@@ -193,7 +193,7 @@ fn random_shaders_cull() {
     assert!(runs > 0 && sure[1] > 0, "shaders cull");
 }
 
-/// A vertex shader whose position has small whole numbers, which the bits of an attribute choose.
+/// A vertex shader whose position consists of small integers from the bits of an attribute.
 fn small_positions() -> Shader {
     let mut shader = Shader::with_entry(Stage::Vertex, "main");
     let func = shader.entry_mut();
@@ -222,7 +222,7 @@ fn small_positions() -> Shader {
     shader
 }
 
-/// Strips of several triangles, cut in between, of geometry shaders that emit vertices of their triangle in an order.
+/// A geometry shader that emits vertices of its triangle in the given order, with cuts between strips.
 fn strips(order: &[Option<u32>]) -> Shader {
     let mut shader = Shader::with_entry(Stage::Geometry, "main");
     shader.info.input_primitive = Some(Primitive::Triangles);

@@ -1,5 +1,5 @@
-//! Random arithmetic of floats of 32 and 16 bits, with halves of registers, literals, signs, conversions and moves of lanes: what the optimizer leaves
-//! has the same results on the emulator, on all GPUs. `UNWEDGE_SEEDS=N` makes more programs.
+//! Random arithmetic on floats of 32 and 16 bits, with halves of registers, literals, signs, conversions and moves between lanes. The optimized program
+//! has the same results as the original one on the emulator, for all GPUs. `UNWEDGE_SEEDS=N` makes more programs.
 
 mod rig;
 
@@ -18,20 +18,20 @@ use unwedge_testkit::mutate::Rng;
 
 const V1: RegClass = RegClass::V1;
 const S1: RegClass = RegClass::S1;
-/// Registers of arguments: vector, and scalar ones.
+/// The numbers of vector and scalar registers with arguments.
 const VECTORS: u8 = 6;
 const SCALARS: u8 = 3;
 /// Denormals that are kept: all, those of 16 bits, none.
 const MODES: [u8; 3] = [0xf0, 0xc0, 0];
 
-/// A program that is made.
+/// A program under construction.
 struct Generator {
     program: Program,
     variants: Variants,
     random: Rng,
     block: Block,
     freedom: FloatFreedom,
-    /// Registers of any bits, of which halves are taken.
+    /// Registers with arbitrary bits, whose halves are used.
     words: Vec<Operand>,
     /// Floats of 32 and 16 bits.
     floats: Vec<Operand>,
@@ -103,12 +103,12 @@ impl Generator {
         self.append(&NewInst { mods, form, ..NewInst::hw(Opcode::v_mov_b32, &[], &[word]) }, V1)
     }
 
-    /// One of some instructions that the GPU has, with vector registers where it needs them.
+    /// Adds one of `opcodes` that the GPU has, with vector registers where it needs them.
     fn arithmetic(&mut self, opcodes: &[Opcode], operands: &[Operand], class: RegClass) -> Option<Operand> {
         let known: Vec<Opcode> =
             opcodes.iter().copied().filter(|opcode| self.variants.has(*opcode)).collect();
         let opcode = *known.get(self.random.below(known.len().max(1)))?;
-        // One scalar value is read everywhere, and only first by short instructions.
+        // All GPUs allow one scalar operand, and in short encodings only as the first one.
         let vector = |operand: &Operand| if operand.class.is_sgpr() { None } else { Some(*operand) };
         let mut read = Vec::new();
         for (at, operand) in operands.iter().enumerate() {
@@ -133,7 +133,7 @@ impl Generator {
             }
             2..=4 => {
                 let operands = [self.float(), self.float(), self.float()];
-                // Those of two roundings flush denormals.
+                // Operations that round twice flush denormals.
                 let opcodes = [O::v_fma_f32, O::v_fma_f32, O::v_mad_f32];
                 let made = self.arithmetic(&opcodes, &operands, V1);
                 self.floats.extend(made);
@@ -163,16 +163,16 @@ impl Generator {
     }
 }
 
-/// What a program is made from, the registers of its arguments, and where it stores results.
-struct Started {
+/// The generator, the registers of the arguments, and the address of the results.
+struct StartedProgram {
     generator: Generator,
     arguments: Vec<CaseArgument>,
     descriptor: Temp,
     address: Temp,
 }
 
-/// A program that has its arguments.
-fn start(gpu: Gpu, seed: u64) -> Started {
+/// Begins a program that has its arguments.
+fn start(gpu: Gpu, seed: u64) -> StartedProgram {
     let mut program = Program::new(gpu);
     let block = program.add_block();
     program.blocks[block].top_level = true;
@@ -207,13 +207,13 @@ fn start(gpu: Gpu, seed: u64) -> Started {
         block,
         freedom,
     };
-    Started { generator, arguments, descriptor, address }
+    StartedProgram { generator, arguments, descriptor, address }
 }
 
-impl Started {
-    /// The program that stores values which it does not read itself, and what they are.
+impl StartedProgram {
+    /// Finishes the program: it stores the values that it does not read itself. Returns it with its arguments and results.
     fn end(self) -> (Program, Vec<CaseArgument>, Vec<PartResult>) {
-        let Started { generator, arguments, descriptor, address } = self;
+        let StartedProgram { generator, arguments, descriptor, address } = self;
         let Generator { mut program, floats, halves, block, freedom, .. } = generator;
         let insts = &program.blocks[block].insts;
         let read: Vec<Temp> =
@@ -252,7 +252,7 @@ fn shown(program: &Program) -> String {
     shown
 }
 
-/// Whether a program does the same after the optimizer.
+/// Checks that a program has the same results after the optimizer.
 fn check(gpu: Gpu, seed: u64) -> Result<(), String> {
     let (program, arguments, parts) = generate(gpu, seed);
     let mode = MODES[seed as usize % MODES.len()];
@@ -287,7 +287,7 @@ fn optimized_floats_are_the_same() {
     }
 }
 
-/// Whether the code of a program has a line with these words.
+/// Checks that the code of a program has a line with these words.
 #[track_caller]
 fn check_code(name: &str, mode: u8, wanted: &[&str], make: impl Fn(&mut Generator)) {
     let gpu = Gpu::new(name).expect("a GPU").with_wave64(true);

@@ -224,7 +224,7 @@ fn lanes_leave_a_loop_with_the_uniform_values_of_their_iteration() {
     }
 }
 
-/// A variable that the loop sets before anything reads it has any value on the way into the loop, and still a register.
+/// A variable that the loop sets before anything reads it is undefined on entry to the loop, but still has a register there.
 #[test]
 fn a_value_that_is_undefined_before_a_loop_has_its_register() {
     let body = "%0: b32 = const<0x0>\n%1: b32 = const<0x1>\n%2: b32 = const<0x2>\n%3: b32 = const<0x5>\n\
@@ -325,7 +325,7 @@ fn values_of_lanes_are_combined() {
     }
 }
 
-/// Floats are combined in another order than the interpreter's, which does not change these results: they are exact.
+/// Floats are combined in another order than in the interpreter. The results are the same because they are exact.
 #[test]
 fn floats_of_lanes_are_combined() {
     for op in ["fadd", "fmul", "fmin", "fmax"] {
@@ -350,7 +350,7 @@ fn floats_of_lanes_are_combined() {
     }
 }
 
-/// A sum of floats that all lanes share is not one of them.
+/// A float sum over lanes with the same value is not that value.
 #[test]
 fn uniform_floats_are_added() {
     for op in ["fadd", "fmul", "fmin"] {

@@ -386,7 +386,7 @@ fn narrow_push_constants_agree() {
     }
 }
 
-/// A fragment shader that stores a colour `%all`.
+/// A fragment shader that stores the value `%all` of its body as its colour.
 fn colour_shader(body: &str) -> Shader {
     let text = format!(
         "shader fragment \"main\"\nworkgroup_size 1 1 1\nsizes shared 0 scratch 0 push 0\nfloats 16 nearest any\nfloats 32 nearest any\n\
@@ -398,7 +398,7 @@ fn colour_shader(body: &str) -> Shader {
     shader
 }
 
-/// Coordinates at an offset are those at the centre and their differences, also after a construct in which lanes part.
+/// Coordinates at an offset are computed from those at the centre and their derivatives, also after a divergent construct.
 #[test]
 fn inputs_are_interpolated_at_offsets() {
     let offset = "%x: b32 = const<0x3f000000>\n%y: b32 = const<0xbe800000>\n";
@@ -420,7 +420,7 @@ fn inputs_are_interpolated_at_offsets() {
     }
 }
 
-/// The position of a sample in its pixel is the fraction of the fragment's.
+/// The position of a sample in its pixel is the fraction of the fragment position.
 #[test]
 fn sample_positions_agree() {
     let shader = colour_shader(

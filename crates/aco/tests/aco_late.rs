@@ -251,7 +251,7 @@ fn pairs_are_not_fewer_than_in_the_cases() {
     println!("schedule_vopd: {compared} blocks");
 }
 
-/// What is left of blocks of text, each with the blocks before it, when copies of scalars have been forwarded.
+/// The instructions left after scalar copies are forwarded in a program of blocks, which are given by their predecessors and text.
 fn forwarded(blocks: &[(&[usize], &[&str])]) -> Vec<String> {
     let gpu = Gpu::new("gfx1030").expect("a chip").with_wave64(true);
     let block = |(preds, lines): &(&[usize], &[&str])| CaseBlock {
@@ -284,7 +284,7 @@ fn copies_of_scalars_are_read_where_their_source_holds_the_value_on_all_paths() 
         (&[0, 1], &["s_mov_b32 m0, s4", "s_sendmsg sendmsg(MSG_GS, GS_OP_EMIT, 0)", "s_endpgm"]),
     ]);
     assert_eq!(again.iter().filter(|line| line.contains("m0")).count(), 1, "{again:?}");
-    // The source or the copy is overwritten on one path, or the copy is made on one only, or read as a half of a pair.
+    // The source or the copy is overwritten on one path, the copy is made on one path only, or it is read as a half of a pair.
     let kept: [&[(&[usize], &[&str])]; 4] = [
         &[
             (&[], &["s_mov_b32 s1, s4", BRANCH]),

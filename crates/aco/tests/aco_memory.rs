@@ -1,5 +1,5 @@
-//! Memory by addresses, atomic operations of every width, and descriptors by indices that differ: what compiled code leaves in buffers on the emulator
-//! is what the interpreter of the shader IR leaves.
+//! Memory accesses by 64-bit addresses, atomic operations of every width, and descriptor indices that differ between lanes: on the emulator, compiled code leaves
+//! the same in buffers as the interpreter of the shader IR.
 
 mod rig;
 
@@ -153,7 +153,7 @@ fn assembly(body: &str, gpu: &str) -> String {
     rig::recorded::assembly(&compiled, &options.gpu)
 }
 
-/// Values of every type go from one address to another, at constants after a base, and after a base that differs between lanes.
+/// Copies values of every type from one address to another, at constant offsets from a uniform base, and from a base that differs between lanes.
 #[test]
 fn values_are_loaded_and_stored_by_addresses() {
     let types = [
@@ -204,7 +204,7 @@ fn uniform_addresses_are_scalar() {
     }
 }
 
-/// An address of a base that all lanes share, a number and a constant is one instruction.
+/// An access to the sum of a uniform base, a 32-bit number and a constant is one instruction.
 #[test]
 fn sums_of_addresses_are_operands() {
     let body = "  %30: b64 = load<storage align 8 access readonly> %1, %0\n  %31: b64 = iadd %30, %10\n  %32: b64 = const<0x18>\n\
@@ -228,7 +228,7 @@ fn bases_that_differ_are_added() {
     );
 }
 
-/// The place of an atomic operation in a space: operands, and what comes before.
+/// The operands of an atomic operation in an address space, and the instructions before it.
 fn place(space: &str, wide: bool) -> (&'static str, String) {
     match space {
         "storage" => ("%2, %8", String::new()),
@@ -246,7 +246,7 @@ fn place(space: &str, wide: bool) -> (&'static str, String) {
 
 const OPS: [&str; 9] = ["add", "imin", "imax", "umin", "umax", "and", "or", "xor", "exchange"];
 
-/// Every lane changes a value of its own, and stores what was there; or does not read it.
+/// Every lane changes a value of its own, and stores the old value or does not read it.
 #[test]
 fn atomic_operations_of_every_width() {
     for space in ["storage", "global", "shared"] {
@@ -278,14 +278,14 @@ fn atomic_operations_of_every_width() {
     }
 }
 
-/// Floats of 32 and 64 bits, where the GPU has the operation and where a loop takes its place.
+/// Floats of 32 and 64 bits, on GPUs that have the operation and on those where a loop replaces it.
 #[test]
 fn atomic_operations_on_floats() {
     for space in ["storage", "global", "shared"] {
         for (ty, align) in [("b32", 4), ("b64", 8)] {
             let (at, start) = place(space, align == 8);
             for op in ["fadd", "fmin", "fmax"] {
-                // Floats of 64 bits are made of those of 32, because the buffers hold these.
+                // 64-bit floats are converted from 32-bit ones, because the buffers hold those.
                 let (before, operand) = match ty {
                     "b64" => (
                         "  %25: b64 = f2f %15\n  %26: b32 = load<global align 4> %11\n  %27: b64 = f2f %26\n  store<global align 8> %27, %11\n",

@@ -311,9 +311,9 @@ const SUMS: &str = "\
     div 32    %11 = ffma %10, %2, %1
     div 32    %12 = mov %1";
 
-/// A summand that is not read again leaves its register to the sum, and the instruction is short.
+/// The result takes the register of an addend that is not read again, and the instruction is short.
 #[test]
-fn a_product_is_added_to_the_register_of_a_summand_that_ends() {
+fn a_sum_takes_the_register_of_an_addend_that_is_not_read_again() {
     for (gpu, short) in [("gfx1030", 2), ("gfx1100", 2), ("gfx900", 0)] {
         let lines = code_of_nir(&exported(SUMS, 0), gpu);
         assert_eq!(places(&lines, "v_fma").len(), 3, "{gpu}\n{}", printed(&lines));
@@ -321,9 +321,9 @@ fn a_product_is_added_to_the_register_of_a_summand_that_ends() {
     }
 }
 
-/// Numbers of 24 bits have a fast product.
+/// A product of 24-bit numbers is a fast instruction.
 #[test]
-fn the_bound_of_an_argument_makes_its_product_fast() {
+fn a_bounded_argument_has_a_24_bit_product() {
     let body = "\
     div 32    %10 = imul %1, %4
     div 32    %11 = mov %2
@@ -339,7 +339,7 @@ fn the_bound_of_an_argument_makes_its_product_fast() {
     }
 }
 
-/// The loads arrive in their order: the first product does not wait for the second one's factor.
+/// Loads return in order, so the first product does not wait for the factor of the second one.
 #[test]
 fn the_later_product_is_added_to_the_earlier_one() {
     let body = "\
@@ -366,8 +366,8 @@ fn the_later_product_is_added_to_the_earlier_one() {
     assert!(product < last && last < places(&lines, "v_fma")[0], "{}", printed(&lines));
 }
 
-/// A vertex shader that leaves four words in LDS, and a geometry shader that sends messages. The place in LDS, a comment of the `if`, and how the last
-/// barrier orders are put in.
+/// A vertex shader that leaves four words in LDS, and a geometry shader that sends messages. The LDS offset, a comment of the `if`, and the memory semantics of the
+/// last barrier are inserted.
 const MERGED: &str = "shader: MESA_SHADER_VERTEX
 subgroup_size: 0
 decl_function main () (entrypoint)
@@ -416,21 +416,21 @@ fn merged(base: u32, comment: &str, order: &str) -> Vec<Line> {
     code_of_nir(&text.replace("ORDER", order), "gfx900")
 }
 
-/// How often instructions with a name are in the code.
+/// The number of instructions with a name in the code.
 fn count(lines: &[Line], name: &str) -> usize {
     places(lines, name).len()
 }
 
-/// The lanes of each stage are put in `exec` by what makes their mask, and the second stage waits for all waves of the first.
+/// The lane mask of each stage is computed directly in `exec`, and the second stage waits for all waves of the first.
 #[test]
-fn merged_stages_meet_at_a_barrier_and_choose_their_lanes_at_once() {
+fn merged_stages_share_a_barrier_and_compute_their_masks_in_exec() {
     let lines = merged(0, "", "REL");
     assert_eq!(count(&lines, "s_bfe_u64 exec"), 2, "{}", printed(&lines));
     assert_eq!(count(&lines, "s_mov_b64 exec, s"), 1, "after the if\n{}", printed(&lines));
     assert_eq!(count(&lines, "s_barrier"), 1, "{}", printed(&lines));
 }
 
-/// Words past the reach of offsets of pairs have an address of their own.
+/// Words beyond the reach of the short offsets of pairs get their own address.
 #[test]
 fn words_of_lds_are_stored_in_pairs_at_any_offset() {
     for (base, sums) in [(0, 0), (1000, 0), (1012, 1), (1020, 1), (2560, 1)] {
@@ -440,7 +440,7 @@ fn words_of_lds_are_stored_in_pairs_at_any_offset() {
     }
 }
 
-/// Messages have the same word, which stays in `m0`. Loads see nothing new after a release, so caches keep what they have.
+/// Messages have the same word, which stays in `m0`. A release does not invalidate caches.
 #[test]
 fn messages_share_their_word_and_a_release_keeps_caches() {
     for (order, invalidated) in [("REL", 0), ("ACQ|REL", 1)] {
@@ -451,7 +451,7 @@ fn messages_share_their_word_and_a_release_keeps_caches() {
     }
 }
 
-/// The wave does not look whether a lane takes an arm that the driver knows to be taken.
+/// There is no branch over an arm that the driver knows to be taken.
 #[test]
 fn arms_that_are_always_taken_are_not_branched_over() {
     let known = merged(0, " // divergent always taken", "REL");

@@ -1,4 +1,4 @@
-//! The measure of graphics stages: what this compiler makes of the graphics shaders of the conformance suite, beside what Mesa's RADV made of them with ACO.
+//! Comparison of graphics stages: the code of this compiler for the graphics shaders of the conformance suite, and the code that Mesa's RADV generated for them with ACO.
 //!
 //! Modules are compiled from SPIR-V, each alone, or two where the GPU merges their stages: RADV links the stages of a pipeline first, and knows the formats of vertices and attachments, which are not
 //! recorded. Colours are exported as floats of 16 bits, as most of its pipelines do. Ratios are geometric means by stage and chip. Without `UNWEDGE_ALL`, some
@@ -18,7 +18,7 @@ use unwedge_shader::ir::{Shader, Stage};
 use unwedge_testkit::data;
 
 const MEASURES: [&str; 3] = ["instructions", "code_size", "vgprs"];
-/// Of how many vertex or fragment shaders one is taken without `UNWEDGE_ALL`.
+/// Without `UNWEDGE_ALL`, one of this many vertex or fragment shaders is taken.
 const SAMPLE: usize = 29;
 
 /// A shader: its stage, entry point and module.

@@ -1,5 +1,5 @@
-//! Texels of 64 bits, atomic operations on texels, and images chosen by an index that differs between lanes: what compiled code leaves in images and buffers on the
-//! emulator, on every generation.
+//! Texels of 64 bits, atomic operations on texels, and images chosen by an index that differs between lanes. Checks the images and buffers after
+//! compiled code has run on the emulator, on every generation.
 
 mod rig;
 
@@ -15,9 +15,9 @@ use unwedge_shader::valid::validate;
 use unwedge_sim::amdgcn::{Dispatch, SimMemory, Timing};
 use unwedge_testkit::pack::bytes;
 
-/// Texels of a row and rows of the images.
+/// Texels in a row, and rows in an image.
 const SIDE: u32 = 8;
-/// Bytes from row to row.
+/// The row pitch in bytes.
 const ROW: u32 = 256;
 /// Two images of 64 bits, one of floats, and an array of four of 32 bits.
 const IMAGES: [u64; 7] =
@@ -90,7 +90,7 @@ fn f0 "main" () -> () {
 }
 "#;
 
-/// A linear image of so many components of 32 bits.
+/// A linear image with `components` 32-bit components.
 fn image(base: u64, components: u8, number: &str, generation: Gfx) -> [u32; 8] {
     let data = if components == 1 { "32" } else { "32_32" };
     let is_it = |code: &u32| formats::image(*code, generation) == Some((data, number));
@@ -231,7 +231,7 @@ fn check(memory: &SimMemory, name: &str) {
             assert_eq!(word(memory, texel(IMAGES[2], 4)), most, "{name} lane {lane}");
         }
     }
-    // Only the second lane finds what it compares with.
+    // The comparison succeeds only for the second lane.
     let exchanged: Vec<u64> = (8..11).map(|at| pair(memory, TEXELS + 8 * at)).collect();
     assert_eq!(exchanged, [1 << 32 | 8, 1, 1 << 32 | 10], "{name}");
     for x in 0..SIDE {
@@ -240,7 +240,7 @@ fn check(memory: &SimMemory, name: &str) {
         let found = pair(memory, IMAGES[1] + place * 8);
         assert_eq!(found, wide(x, 0) + u64::from(sum), "{name}: the sum of column {x}");
         let found = word(memory, IMAGES[2] + place * 4);
-        // The first row is added to, and then changed to the greater one of the sum and its own lane, which is the sum.
+        // The first row is added to, and then replaced by the maximum of the sum and the lane number, which is the sum.
         assert_eq!(found, ((x + sum) as f32).to_bits(), "{name}: the sum of floats of column {x}");
     }
 }

@@ -55,7 +55,7 @@ pub struct AcoCodegen {
     /// Which GPU.
     #[command(flatten)]
     pub target: AmdTarget,
-    /// Who starts the code, and so where it finds its arguments
+    /// Who starts the code, which decides where its arguments are
     #[arg(long, value_enum, default_value = "driver")]
     pub abi: AcoAbi,
     /// Options by ACO's names, separated by commas. Leave out phases: novn (value numbering), noopt (combining), nosched (scheduling), noforward
@@ -79,7 +79,7 @@ pub struct AcoCodegen {
     /// Vertex shaders of gfx10 run on the stage VS, not as primitive shaders
     #[arg(long)]
     pub nongg: bool,
-    /// Primitive shaders cull triangles
+    /// Cull triangles in primitive shaders
     #[arg(long)]
     pub nggc: bool,
     /// Use at most so many vector registers; values that do not fit are spilled to scratch memory
@@ -191,10 +191,10 @@ pub struct AcoBisect {
     pub command: Vec<OsString>,
 }
 
-/// Who starts code.
+/// Who starts the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum AcoAbi {
-    /// A graphics driver, which puts addresses of descriptor sets and push constants into registers
+    /// A graphics driver, which puts the addresses of descriptor sets, and push constants, into registers
     Driver,
     /// An HSA runtime such as ROCm, which passes buffers, their sizes and push constants in the kernarg segment (gfx7 and later)
     Hsa,

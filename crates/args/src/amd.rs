@@ -198,7 +198,7 @@ pub struct AmdDisasm {
 /// How the emulator runs code.
 #[derive(Args, Debug)]
 pub struct AmdEmulator {
-    /// Instructions that a workgroup may execute; of many workgroups each may execute its share of 2^36 at most
+    /// Instructions that a workgroup may execute, at most 2^36 divided by the number of workgroups
     #[arg(long, value_name = "COUNT", default_value_t = STEPS)]
     pub steps: u64,
     /// Time everything as badly as hardware may: what the code must not rely on is unknown, and reported if it matters
@@ -239,7 +239,7 @@ pub struct AmdRun {
     /// The function of a code object to run; the first kernel, or the first function, if not said
     #[arg(long, value_name = "NAME")]
     pub function: Option<String>,
-    /// Workgroups along each axis: 4, or 4,2,1; 1,048,576 in all at most
+    /// Workgroups along each axis: 4, or 4,2,1; at most 1,048,576 in total
     #[arg(long, value_name = "X,Y,Z", default_value = "1")]
     pub groups: String,
     /// Threads of a workgroup along each axis

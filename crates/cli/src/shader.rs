@@ -78,7 +78,7 @@ pub(crate) fn load_file(
     Ok((input.name, shader))
 }
 
-/// The shader with the texts of its sources.
+/// The shader, and the texts of its sources.
 pub(crate) fn load_sourced(
     args: &ShaderInput,
     global: &Global,

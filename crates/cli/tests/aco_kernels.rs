@@ -1,11 +1,11 @@
-//! `unwedge aco compile --abi hsa` and source lines: kernels run with arguments in memory, and LLVM's tools read their objects.
+//! `unwedge aco compile --abi hsa` and source lines: kernels run with arguments in the kernarg segment, and LLVM's tools read their objects.
 
 mod program;
 
 use program::{Folder, outcome};
 use std::process::Command;
 
-/// Invocation (x, y) of workgroup (i, j) of n x m stores `9 i + y + n + push[1]`, plus the size of the buffer in bytes and a word of the second buffer of an array, at its place.
+/// Invocation (x, y) of workgroup (i, j) of n x m stores `9 i + y + n + push[1]`, plus the size of the buffer in bytes and a word of the second buffer of an array, at its own index.
 /// Lines 3 to 5 of `k.comp` are those of the shader; some instructions have none.
 const SHADER: &[u8] = br#"shader compute "main"
 workgroup_size 8 4 1
@@ -59,7 +59,7 @@ fn f0 "main" () -> () {
 const GPUS: [&str; 9] =
     ["gfx700", "gfx803", "gfx900", "gfx906", "gfx1010", "gfx1030", "gfx1100", "gfx1150", "gfx1200"];
 
-/// What workgroups 2 x 3 leave in the buffer: 6 times 32 words.
+/// The contents of the buffer after a grid of 2 x 3 workgroups: 6 times 32 words.
 fn result() -> Vec<u32> {
     let word = |index: u32| index / 32 % 2 * 9 + index % 32 / 8 + 2 + 100 + 768 + 7000;
     (0..6 * 32).map(word).collect()
@@ -104,7 +104,7 @@ fn a_loader_that_knows_the_metadata_runs_the_object() {
     let folder = folder();
     for gpu in GPUS {
         compiled(&folder, gpu, "shared", "k.co");
-        // The descriptor is that which a driver would write: the second of the table.
+        // The second descriptor of the table is what a driver would write.
         let format: u32 = match gpu {
             "gfx1010" | "gfx1030" => 0x3101_4fac,
             "gfx1100" | "gfx1150" | "gfx1200" => 0x3001_4fac,
@@ -133,7 +133,7 @@ fn a_loader_that_knows_the_metadata_runs_the_object() {
 fn what_is_not_a_kernel_is_refused() {
     let (code, _, err) = outcome(&["aco", "compile", "--gpu", "tahiti", "--abi", "hsa", "-"], SHADER);
     assert_eq!(code, Some(4), "{err}");
-    assert!(err.contains("does not become a kernel of HSA: the GPU is older than gfx7"), "{err}");
+    assert!(err.contains("cannot be compiled to an HSA kernel: the GPU is older than gfx7"), "{err}");
     let vertex = String::from_utf8_lossy(SHADER).replace("shader compute", "shader vertex");
     let vertex =
         vertex.split("fn f0").next().expect("a head").to_owned() + "fn f0 \"main\" () -> () {\n  return\n}\n";
@@ -142,7 +142,7 @@ fn what_is_not_a_kernel_is_refused() {
     assert!(code == Some(4) && err.contains("only compute shaders are kernels"), "{code:?} {err}");
 }
 
-/// A tool of LLVM; `None`, said so, if it is not installed.
+/// Runs a tool of LLVM; prints a message and returns `None` if it is not installed.
 fn llvm(folder: &Folder, tool: &str, args: &[&str]) -> Option<String> {
     let output = match Command::new(tool).current_dir(folder.name()).args(args).output() {
         Ok(output) => output,
@@ -184,7 +184,7 @@ fn llvm_reads_the_metadata_and_the_code() {
             assert!(listing.contains("s_endpgm") && !listing.contains("<unknown>"), "{listing}");
             assert!(listing.contains("k.comp:3\n") && listing.contains("k.comp:5\n"), "{listing}");
         }
-        // LLVM's assembler makes the same code and descriptor of the assembly.
+        // LLVM's assembler makes the same code and descriptor from the assembly.
         compiled(&folder, gpu, "asm", "k.s");
         let mcpu = format!("-mcpu={gpu}");
         let args = ["-triple=amdgcn-amd-amdhsa", &mcpu, "-filetype=obj", "-o", "llvm.o", "k.s"];
@@ -221,7 +221,7 @@ fn debuggers_find_the_lines() {
     }
 }
 
-/// The source and line of the instruction after each directive of a line, and the instructions without.
+/// Instructions after a `.loc` directive have its line, in assembly and in JSON, and others have none.
 #[test]
 fn assembly_and_json_have_lines() {
     let args = ["aco", "compile", "--gpu", "gfx900", "--abi", "hsa"];
@@ -232,7 +232,7 @@ fn assembly_and_json_have_lines() {
     assert!(multiplied.starts_with("\ts_mul_i32"), "{asm}");
     let waits = asm.lines().collect::<Vec<_>>();
     let wait = waits.windows(2).find(|pair| pair[1].contains("s_waitcnt")).expect("a wait");
-    assert_eq!(wait[0], "\t.loc\t1 0 0", "nothing says where a wait comes from: {asm}");
+    assert_eq!(wait[0], "\t.loc\t1 0 0", "a wait has no source line: {asm}");
     let (code, out, err) = outcome(&[&args[..], &["--json", "-"]].concat(), SHADER);
     assert_eq!((code, err.as_str()), (Some(0), ""));
     let json: serde_json::Value = serde_json::from_str(&out).expect("JSON");

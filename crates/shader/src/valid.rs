@@ -208,7 +208,7 @@ impl Checker<'_> {
             return Err(format!("{} cannot be exact", op.name()));
         }
         if func.taken(inst) && op != Op::If {
-            return Err(format!("{} has no arm to take", op.name()));
+            return Err(format!("{} cannot have the hint `+`, which is for `if`", op.name()));
         }
         let described = |reason: String| format!("{}: {reason}", op.name());
         match op {

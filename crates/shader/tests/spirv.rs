@@ -358,7 +358,7 @@ fn a_phi_of_the_first_block_is_refused() {
     assert!(!found.is_empty() && found.iter().all(|(offset, _)| *offset == first), "{found:?}");
 }
 
-/// Texts of `OpSource`, which another instruction continues, and of debug information; a text of another set is not one.
+/// Texts of `OpSource`, which `OpSourceContinued` continues, and of debug information. Instructions of other extended sets are not read.
 #[test]
 fn texts_of_sources_are_found() {
     let packed = |text: &str| {

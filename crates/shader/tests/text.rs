@@ -55,7 +55,7 @@ fn text_is_the_same_after_a_round_trip() {
     assert_eq!(print(&shader), LOOP);
 }
 
-/// `+` is a hint of an `if` alone.
+/// Only an `if` can have the hint `+`.
 #[test]
 fn arms_that_are_nearly_always_taken_are_marked() {
     let text = LOOP.replace("if<L1>", "if+<L1>");
@@ -63,7 +63,7 @@ fn arms_that_are_nearly_always_taken_are_marked() {
     validate(&shader).expect("a valid shader");
     assert_eq!(print(&shader), text);
     let wrong = parsed(&LOOP.replace("iadd %6", "iadd+ %6"));
-    assert!(validate(&wrong).is_err_and(|error| error.to_string().contains("no arm to take")));
+    assert!(validate(&wrong).is_err_and(|error| error.to_string().contains("cannot have the hint")));
 }
 
 #[test]

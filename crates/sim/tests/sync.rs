@@ -150,7 +150,7 @@ fn a_wait_that_cannot_end_is_a_fault() {
     }
 }
 
-/// Wave by wave, in whatever order they come, as `m0` says.
+/// Waves take their turns in the order of the numbers in `m0`, whichever arrives first.
 #[test]
 fn ordered_counts_go_by_the_waves_numbers() {
     let code = format!(
@@ -171,7 +171,7 @@ fn ordered_counts_go_by_the_waves_numbers() {
     }
 }
 
-/// A workgroup of a draw waits for its turn, adds to registers, and gives the turn on.
+/// A workgroup of a draw waits for its turn, adds to streamout registers, and passes the turn on.
 #[test]
 fn workgroups_take_turns() {
     let code = "s_mov_b32 m0, 5\ns_mov_b32 exec_lo, 1\nv_mov_b32 v11, 0\nds_ordered_count v10, v11 gds\ns_waitcnt lgkmcnt(0)\n\

@@ -1,4 +1,4 @@
-//! Recorded compute shaders as kernels of HSA: the code object is loaded as a runtime does it, and leaves what the recorded results say, as code for a driver does.
+//! Recorded compute shaders as HSA kernels: the code object is loaded as by a runtime, and has the recorded results, like the code for a driver.
 
 use std::collections::BTreeMap;
 use unwedge_isa::amdgcn::Gpu;
@@ -9,7 +9,7 @@ use unwedge_testkit::data;
 use unwedge_view::aco::{CallingConvention, CompileView, EmulationRequest, EmulationView, Options};
 use unwedge_view::shader::Workgroups;
 
-/// One GPU of each generation that HSA has.
+/// One GPU of each generation that HSA supports.
 const GPUS: [&str; 8] = ["gfx700", "gfx803", "gfx900", "gfx1010", "gfx1030", "gfx1100", "gfx1150", "gfx1200"];
 const INPUT: BindingPoint = BindingPoint { set: 0, binding: 0, index: 0 };
 const OUTPUT: BindingPoint = BindingPoint { set: 0, binding: 1, index: 0 };
@@ -34,7 +34,7 @@ fn expected() -> BTreeMap<String, Vec<(u32, Vec<u8>)>> {
     expected
 }
 
-/// Runs a shader as a kernel and as a driver would; what is wrong.
+/// Runs a shader as an HSA kernel and as a driver would. The error says what is wrong.
 fn attempt(module: &[u8], options: &Options, results: &[(u32, Vec<u8>)]) -> Result<(), String> {
     let file = ShaderFile::named("shader.spv", module).map_err(|error| error.to_string())?;
     let shader = file.load(&spirv::Options::default()).map_err(|error| error.to_string())?;
@@ -63,7 +63,7 @@ fn attempt(module: &[u8], options: &Options, results: &[(u32, Vec<u8>)]) -> Resu
     Ok(())
 }
 
-/// One of `every` shaders on one GPU, in turn, with so many vector registers if that is given; with `UNWEDGE_ALL` all on all.
+/// Runs one of `every` shaders, on the GPUs in rotation, with at most `vgprs` vector registers if that is given. With `UNWEDGE_ALL`, runs all shaders on all GPUs.
 fn try_all(vgprs: Option<u16>, every: usize) {
     let expected = expected();
     let modules = data::archive("amd/shaders/shaders.tar.gz")

@@ -19,9 +19,9 @@ use unwedge_shader::ir::{
     AmdRegisters, FIRST_LOCATION_SLOT, InterpAt, Op, Payload, Shader, SlotAccess, SlotDir, Stage, SystemValue,
 };
 
-/// Bytes of counts over the waves of a workgroup: a dword for each wave, and one for their sum.
+/// Bytes in which the waves of a workgroup count: a dword for each wave, and one for their sum.
 pub(crate) const COUNT_BYTES: u32 = 64;
-/// Bytes of what the first wave of a workgroup leaves in LDS for transform feedback: a dword for each buffer and for each stream.
+/// Bytes that the first wave of a workgroup writes to LDS for transform feedback: a dword for each buffer and for each stream.
 pub(crate) const CAPTURE_BYTES: u32 = 32;
 /// User registers that the hardware loads, up to gfx8 and since.
 const USER_SGPRS: [usize; 2] = [16, 32];
@@ -132,9 +132,9 @@ pub struct Interface {
     pub pixel_prolog: PixelProlog,
     /// The shader reads registers and exports by itself, so nothing is added to it for its stage.
     pub explicit: bool,
-    /// It is a primitive shader that culls before its vertices are complete.
+    /// The program is a primitive shader that culls triangles before it computes the other outputs of their vertices.
     pub culls: bool,
-    /// It is a primitive shader that culls what a geometry shader emits.
+    /// The program is a primitive shader that culls the triangles that its geometry shader emits.
     pub culls_emitted: bool,
     /// Of pixel shaders: the slot of each attribute.
     pub attributes: Vec<u16>,
@@ -152,7 +152,7 @@ pub struct Interface {
     pub outputs: MemorySlots,
     /// Of a tessellation control shader: outputs that are in LDS, too.
     pub shared: MemorySlots,
-    /// Of a geometry shader, and of the one that exports its vertices: what is in memory of the streams after the first, if they are captured. In LDS it follows
+    /// Of a geometry shader, and of the shader that exports its vertices: the slots in memory of the streams after the first, if they are captured. In LDS they follow
     /// [`Interface::outputs`].
     pub streams: [MemorySlots; OTHER_STREAMS],
     /// Of the last stage before the rasterizer: what transform feedback captures.
@@ -395,19 +395,19 @@ impl Interface {
         !self.explicit && !self.prolog
     }
 
-    /// Bytes of a vertex that a geometry shader leaves in LDS, with those of all streams that have its number.
+    /// Bytes in LDS of an emitted vertex of a geometry shader, including the vertices of the other streams with the same number.
     pub fn emitted_bytes(&self) -> u32 {
         self.stream_offset(OTHER_STREAMS as u8 + 1)
     }
 
-    /// Where the slots of a stream are among the bytes of a vertex that a geometry shader leaves in LDS.
+    /// The offset in bytes of the slots of a stream within an emitted vertex in LDS.
     pub(crate) fn stream_offset(&self, stream: u8) -> u32 {
         let others = self.streams.iter().take(usize::from(stream).saturating_sub(1));
         let first = if stream == 0 { 0 } else { self.outputs.vertex_bytes() };
         first + others.map(MemorySlots::vertex_bytes).sum::<u32>()
     }
 
-    /// Bytes by which a primitive shader counts the vertices and primitives of a geometry shader in LDS.
+    /// Bytes of LDS in which a primitive shader counts the vertices and primitives of its geometry shader.
     pub fn count_bytes(&self) -> u32 {
         if self.captures.words.is_empty() {
             return COUNT_BYTES;

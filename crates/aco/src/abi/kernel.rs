@@ -1,8 +1,8 @@
-//! The calling convention of HSA: registers hold the address of the kernarg segment, which has the arguments.
+//! The HSA calling convention: registers hold the address of the kernarg segment, which holds the arguments.
 //!
-//! A binding of one buffer is two arguments, its address and its size. Descriptors of everything else are in memory, as in a descriptor set, and the argument is their address. Push
-//! constants are one argument. Bindings that the shader declares but does not use have arguments, too, so they do not depend on optimization. Facts: LLVM's `AMDGPUUsage`, "Initial Kernel
-//! Execution State" and "Code Object Metadata". Never: descriptors of kernels and metadata, which `object` writes.
+//! A binding of one buffer becomes two arguments, its address and its size. Descriptors of all other bindings are in memory, as in a descriptor set, and the argument is their address. Push
+//! constants are one argument. Bindings that the shader declares but does not use also have arguments, so the layout does not depend on optimization. Facts: LLVM's `AMDGPUUsage`, "Initial Kernel
+//! Execution State" and "Code Object Metadata". Never: kernel descriptors and metadata, which `object` writes.
 
 use super::{Args, Argument, Push, Uses, names_registers};
 use crate::compile::CompileError;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use unwedge_isa::amdgcn::{Gfx, Gpu};
 use unwedge_shader::ir::{Access, ResourceClass, ResourceData, Shader, Stage};
 
-/// Who starts a program, and so where its arguments are.
+/// Who starts a program, which decides where its arguments are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum CallingConvention {
     /// A graphics driver, as RADV does.
@@ -20,39 +20,39 @@ pub enum CallingConvention {
     Hsa,
 }
 
-/// What an argument in the kernarg segment is.
+/// The meaning of an argument in the kernarg segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KernelArgKind {
     /// The address of a buffer, whose upper 16 bits are zero.
     Buffer {
         /// Set of the binding.
         set: u32,
-        /// Its number.
+        /// Number of the binding.
         binding: u32,
         /// How the shader accesses it.
         access: Access,
     },
-    /// How many bytes that buffer has.
+    /// The size of that buffer in bytes.
     BufferSize {
         /// Set of the binding.
         set: u32,
-        /// Its number.
+        /// Number of the binding.
         binding: u32,
     },
-    /// The address of the descriptors of a binding, each [`descriptor_bytes`](super::descriptor_bytes) after the one before.
+    /// The address of the descriptors of a binding, which are [`descriptor_bytes`](super::descriptor_bytes) apart.
     Descriptors {
         /// Set of the binding.
         set: u32,
-        /// Its number.
+        /// Number of the binding.
         binding: u32,
-        /// What they are.
+        /// The class of the resources.
         class: ResourceClass,
-        /// How many; 0 of an array without a length.
+        /// The number of descriptors; 0 for an array without a length.
         count: u32,
     },
     /// The push constants.
     PushConstants,
-    /// How many workgroups there are along an axis. The runtime passes it by itself.
+    /// The number of workgroups along an axis, a hidden argument that the runtime fills.
     BlockCount(u8),
 }
 
@@ -61,11 +61,11 @@ pub enum KernelArgKind {
 pub struct KernelArg {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Its meaning.
     pub kind: KernelArgKind,
-    /// Where it is, in bytes.
+    /// Its offset in the segment, in bytes.
     pub offset: u32,
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub size: u32,
 }
 
@@ -76,12 +76,12 @@ pub struct KernelArgs {
     end: u32,
 }
 
-/// Bytes of arguments at most: as many as the immediate offset of a scalar load reaches on gfx8, and more than runtimes allocate.
-const MOST_BYTES: u32 = 1 << 20;
-/// The kernarg segment begins at a multiple of this.
+/// The largest size of the segment: the reach of the immediate offset of a scalar load on gfx8, and more than runtimes allocate.
+const MAX_SEGMENT_BYTES: u32 = 1 << 20;
+/// The alignment of the kernarg segment in bytes.
 pub(crate) const KERNARG_ALIGN: u32 = 16;
 
-/// The last word of the descriptor of a buffer of plain bytes, whose accesses are checked by their offset.
+/// The last word of the descriptor of a raw buffer, whose accesses are checked by their byte offset.
 pub fn plain_buffer_config(generation: Gfx) -> u32 {
     let select = 4 | 5 << 3 | 6 << 6 | 7 << 9;
     let format = match generation {
@@ -93,7 +93,7 @@ pub fn plain_buffer_config(generation: Gfx) -> u32 {
 }
 
 impl KernelArgs {
-    /// Those of a compute shader.
+    /// The arguments of a compute shader.
     fn of(shader: &Shader, uses: &Uses) -> Result<KernelArgs, CompileError> {
         let mut bindings: BTreeMap<(u32, u32), Vec<&ResourceData>> = BTreeMap::new();
         for data in shader.resources.values() {
@@ -111,7 +111,7 @@ impl KernelArgs {
                 continue;
             };
             if variables.iter().all(is_buffer) {
-                // What every variable of the binding promises.
+                // Only access flags that every variable of the binding has.
                 let promised = |access: &Access| variables.iter().all(|data| data.access.has(*access));
                 let promises = [Access::READONLY, Access::WRITEONLY].into_iter();
                 let access = promises.filter(promised).fold(Access::NONE, Access::or);
@@ -144,11 +144,11 @@ impl KernelArgs {
     fn add(&mut self, name: String, kind: KernelArgKind, size: u32, align: u32) -> Result<(), CompileError> {
         let offset = self.end.next_multiple_of(align);
         let end = u64::from(offset) + u64::from(size);
-        if end > MOST_BYTES.into() {
+        if end > MAX_SEGMENT_BYTES.into() {
             return Err(CompileError::Room {
                 what: "bytes of kernel arguments",
                 asked: end,
-                most: MOST_BYTES.into(),
+                most: MAX_SEGMENT_BYTES.into(),
             });
         }
         self.end = end as u32;
@@ -156,24 +156,24 @@ impl KernelArgs {
         Ok(())
     }
 
-    /// All, in the order of their offsets.
+    /// All arguments, in the order of their offsets.
     pub fn iter(&self) -> impl Iterator<Item = &KernelArg> {
         self.list.iter()
     }
 
-    /// Bytes of the segment.
+    /// The size of the segment in bytes.
     pub fn size(&self) -> u32 {
         self.end
     }
 
-    /// Where an argument is.
+    /// The offset of an argument.
     pub(crate) fn offset(&self, is_wanted: impl Fn(KernelArgKind) -> bool) -> Option<u32> {
         self.list.iter().find(|arg| is_wanted(arg.kind)).map(|arg| arg.offset)
     }
 }
 
 impl Args {
-    /// Those of a kernel.
+    /// The arguments in registers of an HSA kernel.
     pub(super) fn kernel(parts: &[&Shader], gpu: &Gpu) -> Result<Args, CompileError> {
         let generation = gpu.generation();
         if generation < Gfx::Gfx7 {

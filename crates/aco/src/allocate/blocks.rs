@@ -29,12 +29,12 @@ struct Arrival {
     dead: bool,
 }
 
-/// What is alive at the start of the block at hand. Its memory is used again for the next one.
+/// The values alive at the start of the current block. The memory is reused for the next block.
 #[derive(Debug, Default)]
 pub(super) struct EntryWork {
-    /// Values that have the same name on all paths, with that.
+    /// Values that have the same name on all paths, with that name.
     settled: Vec<(Temp, Temp)>,
-    /// All others, and where they go.
+    /// All other values, and their registers.
     arrivals: Vec<Arrival>,
     places: Vec<Option<RegSpan>>,
 }
@@ -107,7 +107,7 @@ impl Allocator<'_> {
             }
         }
         if !self.place_arrivals(arrivals, places) {
-            // Everything is laid out anew. Linear vectors stay: lanes that are not active have values in them, which moves would lose.
+            // All values are placed again. Linear vectors stay, because moves would lose the values that inactive lanes have in them.
             self.tables.file.clear();
             for &(original, name) in &*settled {
                 let class = self.program.class(original);
@@ -156,7 +156,7 @@ impl Allocator<'_> {
         self.program.make_inst(&NewInst::pseudo(pseudo, &[definition], &operands))
     }
 
-    /// Places arrivals where they are on some path, or anywhere. Whether there was room for all.
+    /// Places arrivals in the registers that they have on some path, or in any others. Returns whether there was room for all.
     fn place_arrivals(&mut self, arrivals: &[Arrival], places: &mut Vec<Option<RegSpan>>) -> bool {
         places.clear();
         places.resize(arrivals.len(), None);

@@ -113,7 +113,7 @@ impl Allocator<'_> {
         let mut wishes = Wishes::new();
         if let Some(temp) = definition.temp {
             wishes.extend(self.fixed_wish(work, temp));
-            // A part stays where it is if the vector ends: moving it to others here is no better than doing so there.
+            // A part stays in place if the vector ends here: moving it next to the others now costs as much as moving it at its use.
             if self.program.op(work.inst).is(Pseudo::SplitVector) {
                 self.source_wishes(work, at, &mut wishes);
             }
@@ -188,7 +188,7 @@ impl Allocator<'_> {
         Some(RegSpan { first: whole.first + part.offset, count: 1 }.reg())
     }
 
-    /// Where the groups of the parts are into which a vector is split.
+    /// The register for a vector that puts its parts into the registers of their groups when it is split.
     fn split_wish(&mut self, vector: Temp) -> Option<PhysReg> {
         let split = self.tables.hints.split(vector)?;
         let mut offset = 0;
@@ -203,7 +203,7 @@ impl Allocator<'_> {
         None
     }
 
-    /// Beside the groups of the other parts of a vector that will be split, or where there is room for all of it.
+    /// A register next to the groups of the other parts of a vector that will be split, or one with room for the whole vector.
     fn group_part_wish(&mut self, work: &Work, temp: Temp, class: RegClass) -> Option<PhysReg> {
         let part = self.tables.hints.group_part(temp)?;
         let vector = *self.program.operands(part.inst).first()?;
@@ -291,7 +291,7 @@ impl Allocator<'_> {
         None
     }
 
-    /// Moves a value because another one needs its place.
+    /// Moves a value because another one needs its registers.
     fn move_for_room(&mut self, work: &mut Work, name: Temp, to: RegSpan) {
         if to.first >= VECTOR {
             self.moved_vgprs += u32::from(to.count);

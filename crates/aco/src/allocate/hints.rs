@@ -21,9 +21,9 @@ pub(super) struct Hints {
     groups: Vec<u32>,
     group_regs: Vec<Option<PhysReg>>,
     parts: Vec<Option<VectorPart>>,
-    /// By vector that ends where it is split: that instruction.
+    /// For each vector whose last use splits it: the instruction that does.
     splits: Vec<Option<Inst>>,
-    /// By the first temporary of a group: the vector of which one of the group is a part after it is split.
+    /// By the first temporary of a group: the vector that is split into a member of the group.
     group_parts: Vec<Option<VectorPart>>,
     fixed: Vec<Option<PhysReg>>,
 }
@@ -53,7 +53,7 @@ impl Hints {
         self.join_splits(program);
     }
 
-    /// Notes the groups of the parts of vectors that are split.
+    /// Records the groups of the parts of vectors that are split.
     fn join_splits(&mut self, program: &Program) {
         let splits: Vec<Inst> = self.splits.iter().flatten().copied().collect();
         for split in splits {
@@ -116,7 +116,7 @@ impl Hints {
                 if dies && may_accumulate(program, variants, inst) {
                     pair(self, 0, SUMMAND);
                 }
-                // The row does not have all operands: `m0` of accesses of LDS is not among them.
+                // The table row does not list all operands: `m0` of LDS accesses is missing.
                 for (at, operand) in operands.iter().enumerate() {
                     let reg = operand.reg.or(bound.operands.get(at).copied().flatten());
                     if let (Some(temp), Some(reg)) = (operand.as_temp(), reg) {
@@ -187,12 +187,12 @@ impl Hints {
         *self.parts.get(temp.index())?
     }
 
-    /// Where a vector is split that ends there.
+    /// The instruction that splits a vector, if it is the last use of the vector.
     pub fn split(&self, vector: Temp) -> Option<Inst> {
         *self.splits.get(vector.index())?
     }
 
-    /// The vector that is split into a temporary or another one of its group.
+    /// The vector that is split into this temporary or into another one of its group.
     pub fn group_part(&mut self, temp: Temp) -> Option<VectorPart> {
         if temp.index() >= self.groups.len() {
             return None;

@@ -26,7 +26,7 @@ use instruction::Work;
 use unwedge_base::entity::Entity;
 use unwedge_isa::amdgcn::Gpu;
 
-/// How many vector registers have to be moved that more of them are worth another attempt.
+/// The number of moved vector registers from which another attempt with more registers is worthwhile.
 const MANY_MOVED: u32 = 2;
 
 /// How many registers of each bank may be given away.
@@ -93,7 +93,7 @@ pub(crate) fn allocate(
     }
     let result = attempt(program, live, variants, bounds, tables);
     let wider = match &result {
-        Ok(allocated) => roomier(&program.gpu, live, allocated.moved_vgprs).min(most),
+        Ok(allocated) => roomier_limit(&program.gpu, live, allocated.moved_vgprs).min(most),
         Err(FinishError::Registers { .. }) => most,
         Err(_) => tight,
     };
@@ -104,9 +104,9 @@ pub(crate) fn allocate(
     Ok(attempt(program, live, variants, Bounds { vgprs: wider, ..bounds }, tables)?.used)
 }
 
-/// How many vector registers, without linear ones, there may be where so many were moved because others needed their place: more than are
-/// needed, if a SIMD holds as many waves with them. 0: those that are needed.
-fn roomier(gpu: &Gpu, live: &Liveness, moved: u32) -> u16 {
+/// The number of vector registers, without linear ones, for another attempt after `moved` registers were moved to make room. It is greater than the demand
+/// only if a SIMD holds as many waves with it. 0: no more than the demand.
+fn roomier_limit(gpu: &Gpu, live: &Liveness, moved: u32) -> u16 {
     if moved < MANY_MOVED {
         return 0;
     }
@@ -118,11 +118,11 @@ fn roomier(gpu: &Gpu, live: &Liveness, moved: u32) -> u16 {
     }
 }
 
-/// What an attempt has come to.
+/// The result of an attempt.
 #[derive(Debug, Clone, Copy, Default)]
-struct Allocated {
+struct AttemptResult {
     used: RegCounts,
-    /// Vector registers whose values were moved, because others needed their place.
+    /// Vector registers whose values were moved because others needed their registers.
     moved_vgprs: u32,
 }
 
@@ -132,11 +132,11 @@ fn attempt(
     variants: &Variants,
     bounds: Bounds,
     tables: &mut AllocationTables,
-) -> Result<Allocated, FinishError> {
+) -> Result<AttemptResult, FinishError> {
     let mut work = std::mem::take(&mut tables.work);
     let mut allocator = Allocator::new(program, live, variants, bounds, tables);
     let result = allocator.run(&mut work);
-    let allocated = Allocated { used: allocator.used, moved_vgprs: allocator.moved_vgprs };
+    let allocated = AttemptResult { used: allocator.used, moved_vgprs: allocator.moved_vgprs };
     tables.work = work;
     result.map(|()| allocated)
 }

@@ -25,7 +25,7 @@ pub struct Assembly {
     pub words: Vec<u32>,
     /// By block: its first word.
     pub starts: Vec<usize>,
-    /// By block: words of each instruction.
+    /// By block: the words of each instruction.
     pub lengths: Vec<Vec<usize>>,
     /// How many instructions there are.
     pub instructions: usize,
@@ -79,7 +79,7 @@ pub(crate) fn with_offset(inst: &Inst, offset: i64) -> Inst {
 
 /// Where instructions are.
 struct Layout {
-    /// By block: words of each instruction.
+    /// By block: the words of each instruction.
     lengths: Vec<Vec<usize>>,
     /// The first word of each block, and one past the last of all.
     starts: Vec<usize>,
@@ -122,7 +122,7 @@ fn encode(
     })
 }
 
-/// Branches of gfx10 with the offset that is broken: their blocks, and the places after them.
+/// gfx10 branches with the broken offset, each as its block and the index after the branch.
 fn broken_branches(
     program: &MachineProgram,
     lengths: &[Vec<usize>],

@@ -1,4 +1,4 @@
-//! Reductions and scans of 32 bits over the lanes of a wave: trees of instructions that read other lanes, by DPP from gfx8 on, by `ds_swizzle_b32` before.
+//! Reductions and scans of 32 bits over the lanes of a wave: trees of instructions that read other lanes, with DPP from gfx8 on, and with `ds_swizzle_b32` before.
 //!
 //! Where not all lanes are active, the tree is computed with all of them in linear vector registers, in which lanes that were not active have the
 //! identity of the operation.
@@ -30,7 +30,7 @@ const UPPER_ROWS: i32 = 0xc;
 struct Reduction {
     op: ShaderOp,
     vector: Opcode,
-    /// `None` of floats.
+    /// `None` for floats.
     scalar: Option<Opcode>,
     /// What leaves the other operand as it is.
     identity: u32,
@@ -304,7 +304,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Moves the values to the next lane, in the second register.
+    /// Moves the values up by one lane, in the second register.
     fn shift_lanes(&mut self, tree: &Reduction, spare: u16) {
         self.vector_move(tree.other, Operand::c32(tree.identity));
         let in_rows = self.generation() >= Gfx::Gfx10;

@@ -108,7 +108,7 @@ pub struct BlockData {
     pub jump: Jump,
     /// All lanes that the program started with, and have not ended, are active.
     pub top_level: bool,
-    /// Lanes nearly always go on in its first successor, so the wave does not look whether there are any.
+    /// Lanes nearly always take its first successor, so the wave does not test whether any do.
     pub taken: bool,
     /// How many loops are around it.
     pub loop_depth: u16,
@@ -215,8 +215,8 @@ pub struct Program {
     pub lds_bytes: u32,
     /// Numbers that arguments in registers do not exceed.
     pub argument_bounds: Vec<(Temp, u32)>,
-    /// A product that is added to something may be rounded with the sum, where no instruction of the two is exact. The product of an inexact fused
-    /// operation may be rounded before the sum.
+    /// A product and the sum that adds it may be rounded once, if neither instruction is exact. The product of an inexact fused
+    /// operation may be rounded before it is added.
     pub contract: bool,
     /// All lanes of a wave are active where a block is [`BlockData::top_level`].
     pub whole_waves: bool,
@@ -227,7 +227,7 @@ pub struct Program {
     pub neighbours: Neighbours,
     /// How many changes of instructions combining made.
     pub combinations: u32,
-    /// Positions in the source that instructions come from, if the code is to have lines.
+    /// Source positions of instructions, if the code is to have source lines.
     pub positions: Option<Arc<SourcePositions>>,
     temps: PrimaryMap<Temp, RegClass>,
     insts: PrimaryMap<Inst, InstData>,
@@ -309,7 +309,7 @@ impl Program {
         }
     }
 
-    /// Makes so many blocks of those that there are and spare ones, whatever is in them.
+    /// Sets the number of blocks, with existing and spare ones. Their contents are not cleared.
     fn keep_blocks(&mut self, count: usize) {
         self.spare.extend(self.blocks.values_mut().skip(count).map(std::mem::take));
         while self.blocks.len() < count
@@ -378,7 +378,7 @@ impl Program {
         self.temps.len()
     }
 
-    /// How many instructions there are, in blocks or not.
+    /// The number of instructions, in blocks or not.
     #[inline]
     pub fn inst_count(&self) -> usize {
         self.insts.len()

@@ -49,7 +49,7 @@ pub fn variants_of(opcode: Opcode) -> impl Iterator<Item = (u16, &'static Varian
     range.zip(own.unwrap_or_default())
 }
 
-/// By opcode and form: the first variant that a GPU has, or has with names of halves.
+/// By opcode and form: the first variant that a GPU has, or the first with named register halves.
 fn form_numbers(gpu: &Gpu, has: fn(&Variant, &Gpu) -> bool) -> Arc<[FormNumbers]> {
     let mut numbers = vec![[NONE; FORMS]; tables::rows().len()];
     for (number, variant) in (0..).zip(tables::variants()) {
@@ -93,7 +93,7 @@ impl Variants {
         (number != NONE).then_some(number)
     }
 
-    /// The number of the variant of an opcode in a form that names halves of registers. From gfx11 on, instructions of 16 bits have one beside that of
+    /// The number of the variant of an opcode in a form with named register halves. From gfx11 on, 16-bit instructions have one in addition to that of
     /// [`Variants::number`].
     pub fn halves(&self, opcode: Opcode, form: Form) -> Option<u16> {
         let number = *self.halves.get(opcode as usize)?.get(form as usize)?;

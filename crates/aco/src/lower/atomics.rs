@@ -23,7 +23,7 @@ pub(super) fn lower(shader: &mut Shader, options: &Options) -> bool {
     }
     let variants = Variants::of(&options.gpu);
     let gfx = options.gpu.generation();
-    // Memory rounds to the nearest, and keeps denormals or not, whatever the mode of the wave is.
+    // Memory atomics ignore the mode of the wave: they round to nearest, and the hardware decides about denormals.
     let plain = [Base::B32, Base::B64].map(|base| {
         let mode = shader.info.float_mode(base.bits());
         mode.flush.is_none() && mode.round == Round::NearestEven

@@ -1,7 +1,7 @@
 //! Geometry shaders: each store to an output says for which of the emitted vertices it is, and a vertex past the declared number is not emitted.
 //!
-//! Stores to other streams than the first are left if transform feedback captures them. For primitive shaders, which export primitives themselves, every vertex gets [`VERTEX_FLAGS`], and no
-//! messages are left.
+//! Stores to streams other than the first are kept if transform feedback captures them. For primitive shaders, which export primitives themselves, every vertex gets [`VERTEX_FLAGS`], and all
+//! messages are removed.
 
 use crate::captures::Captures;
 use crate::compile::Options;
@@ -12,7 +12,7 @@ use unwedge_shader::ir::{
     Type, TypeId, TypeNode, Value, Var, VarData,
 };
 
-/// The slot of what is known of an emitted vertex, with a component for each stream: [`EMITTED`], [`COMPLETES`], [`IS_ODD`]; zero if it was not emitted.
+/// The slot of the flags of an emitted vertex, with a component for each stream: [`EMITTED`], [`COMPLETES`], [`IS_ODD`]; zero if it was not emitted.
 pub(crate) const VERTEX_FLAGS: u16 = u16::MAX - 1;
 /// It was emitted.
 pub(crate) const EMITTED: u32 = 1;
@@ -21,7 +21,7 @@ pub(crate) const COMPLETES: u32 = 2;
 /// The primitive turns the other way than the first one of its strip.
 pub(crate) const IS_ODD: u32 = 4;
 
-/// It is a vertex of a triangle that is not culled.
+/// The vertex belongs to a triangle that is not culled.
 pub(crate) const IS_LEFT: u32 = 8;
 
 /// Streams of a geometry shader.
@@ -94,7 +94,7 @@ pub(crate) fn stored_components(func: &Function, stream: u8) -> BTreeMap<u16, u3
 struct Counters {
     /// Vertices that were emitted, by stream.
     counts: [Var; STREAMS],
-    /// Vertices of the strip, by stream.
+    /// Vertices of the current strip, by stream.
     strips: [Var; STREAMS],
     most: u32,
     /// Vertices of a primitive, if flags are stored.

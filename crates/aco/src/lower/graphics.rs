@@ -145,7 +145,7 @@ fn choose_inputs(func: &mut Function) {
     }
 }
 
-/// A shader that reads where its sample is runs once for each sample, so its position is that of the sample: the fraction is what is wanted.
+/// A shader that reads `SamplePosition` runs once for each sample, so the fragment position is that of the sample, and its fraction is the result.
 fn sample_positions(func: &mut Function) {
     let wanted: Vec<Inst> = func
         .walk()

@@ -1,4 +1,4 @@
-//! Source lines in assembly: comments with the text of the source, and in kernels the directives that make a line table of them.
+//! Source lines in assembly: comments with the text of the source, and in kernels the directives from which the assembler makes a line table.
 
 use crate::lines::CodeLines;
 use std::collections::HashMap;
@@ -6,28 +6,28 @@ use std::fmt::Write;
 use unwedge_shader::front::SourceText;
 use unwedge_shader::ir::SourceLoc;
 
-/// Characters of a source line that are shown.
+/// The most characters of a source line that are shown.
 const SHOWN: usize = 160;
 
-/// Writes lines into a listing.
+/// Writes source lines into a listing.
 pub(super) struct LineWriter<'a> {
     lines: &'a CodeLines,
     /// By file: the lines of its text by their numbers.
     texts: Vec<HashMap<u32, &'a str>>,
-    /// With directives.
+    /// Whether directives are written, too.
     directives: bool,
     next: usize,
-    /// The position that is written last.
+    /// The position that was written last.
     last: Option<SourceLoc>,
 }
 
-/// A name without what would end its line.
+/// A name without the characters that would end its line.
 fn plain(name: &str) -> String {
     name.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
-/// Lines of a text by their numbers, which directives `#line` change: compilers put some before the source. A directive with a name
-/// goes on with another file, whose lines are not those of this one.
+/// Lines of a text by their numbers. `#line` directives change the numbers, because compilers put some lines before the source. After a directive with a
+/// name, lines belong to another file and are left out.
 fn numbered(text: &str) -> HashMap<u32, &str> {
     let mut lines = HashMap::new();
     let mut number = Some(1u32);
@@ -64,7 +64,7 @@ impl<'a> LineWriter<'a> {
         out
     }
 
-    /// Writes what is said before the code at an address.
+    /// Writes the comment and directive before the code at an address.
     pub(super) fn mark(&mut self, address: u64, out: &mut String) {
         let reached = self.lines.rows.iter().skip(self.next).take_while(|row| row.word as u64 * 4 <= address);
         let Some((count, row)) = (1..).zip(reached).last() else { return };
@@ -102,7 +102,7 @@ mod tests {
         CodeLine { word, position: position.map(|(file, line, column)| SourceLoc { file, line, column }) }
     }
 
-    /// What is written before each of six words.
+    /// The text before each of six words.
     fn marks(directives: bool) -> Vec<String> {
         let lines = CodeLines {
             files: vec!["a\"b.c".to_owned(), "dir/\n.comp".to_owned()],

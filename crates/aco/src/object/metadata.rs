@@ -1,4 +1,4 @@
-//! The metadata of a kernel, as YAML between directives: where its arguments are, and what it needs.
+//! The metadata of a kernel, as YAML between directives: the layout of its arguments, and the resources that it needs.
 //!
 //! Facts: LLVM's `AMDGPUUsage`, "Code Object V5 Metadata".
 
@@ -8,7 +8,7 @@ use std::fmt::{self, Write};
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_shader::ir::{Access, ResourceClass};
 
-/// Fields of an argument beside its name and place.
+/// Fields of an argument besides its name, offset and size.
 fn fields(kind: KernelArgKind) -> (&'static str, Option<&'static str>, Option<&'static str>) {
     match kind {
         KernelArgKind::Buffer { access, .. } => {
@@ -37,7 +37,7 @@ fn fields(kind: KernelArgKind) -> (&'static str, Option<&'static str>, Option<&'
     }
 }
 
-/// A text of YAML. Names may hold anything.
+/// A quoted YAML string. Names may contain any characters.
 fn quoted(name: &str) -> String {
     // Nor may they begin a comment of the assembler.
     let shown: String = name.chars().map(|c| if c.is_control() || c == ';' { '?' } else { c }).collect();
@@ -53,7 +53,7 @@ fn argument(arg: &KernelArg, out: &mut String) -> fmt::Result {
         writeln!(out, "{lead}.{key}: {value}")?;
         lead = "        ";
     }
-    // Runtimes find arguments that they pass by themselves by their kind.
+    // Hidden arguments have no name: runtimes find them by their kind.
     if !matches!(arg.kind, KernelArgKind::BlockCount(_)) {
         writeln!(out, "{lead}.name: {}", quoted(&arg.name))?;
         lead = "        ";

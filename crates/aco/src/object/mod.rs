@@ -1,7 +1,7 @@
 //! A kernel as source of the assembler: code, descriptor and metadata of an HSA code object.
 //!
-//! The assembler makes an object of it. With [`CallingConvention::Driver`](crate::abi::CallingConvention::Driver), arguments are in user registers as
-//! [`Args`](crate::abi::Args) has them, which no runtime of HSA fills. Never: ELF.
+//! The assembler makes an object of it. With [`CallingConvention::Driver`](crate::abi::CallingConvention::Driver), arguments are in the user registers that
+//! [`Args`](crate::abi::Args) defines, which an HSA runtime does not set. Never: ELF.
 
 mod lines;
 mod metadata;
@@ -16,7 +16,7 @@ use unwedge_isa::amdgcn::listing::{self, AmdListingOptions};
 use unwedge_isa::amdgcn::{Gfx, Gpu};
 use unwedge_shader::front::SourceText;
 
-/// The source of a kernel with a name, for workgroups of this size. Its lines are shown with their texts, as far as those are given.
+/// The assembly of a kernel with a name, for workgroups of this size. Source lines are shown with their text if `texts` has it.
 pub fn source(
     compiled: &Compiled,
     gpu: &Gpu,
@@ -54,7 +54,7 @@ fn write_source(
     metadata::write(compiled, gpu, name, workgroup_size, out)
 }
 
-/// Directives of the descriptor.
+/// The directives of the kernel descriptor.
 fn directives(compiled: &Compiled, gpu: &Gpu) -> Vec<(&'static str, u32)> {
     let code = &compiled.code;
     let (mut user, mut local) = (0, 0);

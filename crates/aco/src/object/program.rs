@@ -11,7 +11,7 @@ use unwedge_isa::amdgcn::Gpu;
 use unwedge_isa::amdgcn::listing::{self, AmdListingOptions};
 use unwedge_shader::front::SourceText;
 
-/// The text of a compiled shader. Its lines are shown with their texts, as far as those are given.
+/// The text of a compiled shader. Source lines are shown with their text if `texts` has it.
 pub fn program(compiled: &Compiled, gpu: &Gpu, texts: &[SourceText]) -> String {
     let mut out = String::new();
     // Writing to a string does not fail.

@@ -38,7 +38,7 @@ fn bits_of_blocks(program: &Program) -> MixMap<Temp, Block> {
     made
 }
 
-/// Booleans that are in a register between blocks anyway: others read them than one sort of choice.
+/// Booleans that are in a register between blocks anyway, because their readers in other blocks are not all selects between the same two constants.
 fn kept_bits(program: &Program, made: &MixMap<Temp, Block>) -> MixSet<Temp> {
     let mut kept = MixSet::default();
     let mut choices: MixMap<Temp, [Option<u64>; 2]> = MixMap::default();

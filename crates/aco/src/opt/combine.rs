@@ -525,7 +525,7 @@ impl Combiner<'_> {
             if words { (O::v_mul_f32, O::v_fma_f32) } else { (O::v_mul_f16, O::v_fma_f16) };
         let twice = words && self.flushes && self.variants.has(O::v_mad_f32);
         let once = self.program.contract && !self.program[inst].exact && self.variants.has(fused);
-        // Where both have short encodings, the fused one is as fast, and there is more that it can become.
+        // Where both have short encodings, the fused one is as fast, and more later phases apply to it.
         let fuses = once && (!twice || self.variants.has(O::v_fmaak_f32));
         let mods = self.program[inst].mods;
         let mut rest = mods;
@@ -538,7 +538,7 @@ impl Combiner<'_> {
         }
         let operands = OperandList::from(self.program.operands(inst));
         let negated = |at: usize| signs[at] ^ mods.get(Mod::Neg) >> at & 1;
-        // Of two products the later one is folded: what it reads is there last.
+        // Of two products the later one is folded, because its operands are available last.
         let mut products = [0, 1].map(|at| (self.product(operands[at], multiply), at));
         products.sort_unstable_by_key(|(inner, _)| std::cmp::Reverse(*inner));
         for (inner, at) in products {
@@ -600,7 +600,7 @@ impl Combiner<'_> {
 pub(super) fn writes_scc(program: &Program, inst: Inst) -> bool {
     let scc = |d: &Definition| d.reg == Some(PhysReg::SCC);
     let format = match program.op(inst) {
-        // Choices read it.
+        // Selects read it.
         Op::Hw(Opcode::s_cselect_b32 | Opcode::s_cselect_b64) => return false,
         Op::Hw(opcode) => opcode.row().format,
         Op::Pseudo(pseudo) => return !matches!(pseudo, Pseudo::ParallelCopy | Pseudo::LogicalStart),

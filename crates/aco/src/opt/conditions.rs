@@ -65,7 +65,7 @@ impl Combiner<'_> {
         true
     }
 
-    /// The result of the opposite comparison that comes before one, if `scc` still holds it there.
+    /// The result of an earlier comparison with the opposite condition, if `scc` still holds it at this one.
     fn opposite_before(&self, inst: Inst) -> Option<Operand> {
         let opposite = match self.program.op(inst) {
             Op::Hw(Opcode::s_cmp_eq_u32) => Opcode::s_cmp_lg_u32,
@@ -169,7 +169,7 @@ impl Combiner<'_> {
         true
     }
 
-    /// Parts of a vector one after the other, all of another one in their order, are that vector, unless others read the parts.
+    /// A vector that consists of all parts of another one in their order is replaced by that vector, unless other instructions read the parts.
     pub(super) fn whole(&mut self, inst: Inst) -> bool {
         if !self.program.op(inst).is(Pseudo::CreateVector) {
             return false;
@@ -192,7 +192,7 @@ impl Combiner<'_> {
             else {
                 continue;
             };
-            // A vector that lives on is not taken apart where it is: parts that others read would be copied.
+            // A vector that is still alive is not split in place, so parts that other instructions read would be copied.
             let others_read = made.iter().any(|made| made.temp.is_some_and(|temp| self.uses.count(temp) > 1));
             if others_read && self.uses.count(whole) == 1 {
                 continue;

@@ -63,7 +63,7 @@ impl Combiner<'_> {
                 swap_signs(&mut made);
             }
             LANE_MODS.iter().for_each(|id| made.set(*id, lanes.mods.get(*id)));
-            // Only the long encoding says which halves are read.
+            // Only the long encoding can select halves.
             let form = match lanes.form {
                 Form::Dpp if made.has(Mod::OpSel) => Form::E64Dpp,
                 Form::Dpp8 if made.has(Mod::OpSel) => Form::E64Dpp8,

@@ -1,5 +1,5 @@
-//! Literals of products and sums: takes SSA; before gfx10, makes `v_mad_f32` with a constant that is in a register for it alone the instruction that has
-//! the constant in its encoding, of the same size. Guarantees the same bits. Later GPUs have literals in the long encoding, too.
+//! Literals of multiply-add instructions: takes SSA; before gfx10, replaces a `v_mad_f32` that reads a constant from a register of its own by the instruction of
+//! the same size with the constant in its encoding. Guarantees the same bits. The long encoding of later GPUs can have literals itself.
 
 use super::uses::Uses;
 use crate::ir::shape::Variants;
@@ -8,19 +8,19 @@ use crate::machine;
 use unwedge_isa::amdgcn::model::{Form, Gfx, Type};
 use unwedge_isa::amdgcn::{Mods, Opcode};
 
-/// How many instructions may read a constant that they have in their encodings instead. Those of more are shorter with a register that they share.
-const MOST_READERS: u32 = 2;
+/// The most readers of a constant that becomes a literal in each of them. With more readers, sharing a register makes the code shorter.
+const MAX_READERS: u32 = 2;
 
-/// The literal that an operand could be.
+/// The literal that could replace an operand.
 fn literal(program: &Program, variants: &Variants, uses: &Uses, operand: Operand) -> Option<Operand> {
-    let temp = operand.as_temp().filter(|temp| uses.count(*temp) <= MOST_READERS)?;
+    let temp = operand.as_temp().filter(|temp| uses.count(*temp) <= MAX_READERS)?;
     let inst = uses.definition(temp).filter(|inst| program.op(*inst).is(Pseudo::ParallelCopy))?;
     let &[source] = program.operands(inst) else { return None };
     let bits = source.as_const()?;
     machine::inline(variants.gpu(), Type::F32, bits).is_none().then_some(Operand::c32(bits as u32))
 }
 
-/// The instruction with a literal that does what one of three registers does, and its operands.
+/// The instruction with a literal that is equivalent to one with three registers, and its operands.
 fn folded(program: &Program, variants: &Variants, uses: &Uses, inst: Inst) -> Option<(Opcode, [Operand; 3])> {
     let data = &program[inst];
     let &[a, b, c] = program.operands(inst) else { return None };
@@ -29,7 +29,7 @@ fn folded(program: &Program, variants: &Variants, uses: &Uses, inst: Inst) -> Op
         return None;
     }
     let vector = |operand: Operand| operand.as_temp().is_some() && operand.class.is_vgpr();
-    // A literal is the one scalar value that is read.
+    // A literal counts as the one scalar value that an instruction may read.
     let factors = [(a, b), (b, a)];
     let literal = |operand| literal(program, variants, uses, operand);
     factors.into_iter().find_map(|(first, second)| match (literal(second), literal(c)) {

@@ -1,7 +1,7 @@
 //! Mixed precision: products and sums of 32 bits that read or make floats of 16 bits, which `v_fma_mix_f32` and its like convert themselves.
 //!
-//! Bits stay the same, unless products and sums may be contracted: on GPUs that round a product before they add (`v_mad_mix_f32`), no fused operation
-//! becomes one, and the other way round. The product alone adds a negative zero, which changes nothing when rounding to nearest.
+//! Bits stay the same, unless products and sums may be contracted: without contraction, fused operations do not become `v_mad_mix_f32`, which rounds
+//! the product before it adds, and separate operations do not become `v_fma_mix_f32`. The product alone adds a negative zero, which changes nothing when rounding to nearest.
 
 use super::combine::Combiner;
 use super::parts::{HALVES, WORD};
@@ -32,7 +32,7 @@ struct Mixed {
     mods: Mods,
 }
 
-/// The bits of the float of 16 bits that has the same value as one of 32 bits.
+/// The bits of the 16-bit float with the same value as a 32-bit float, if there is one.
 fn exact_half(bits: u32) -> Option<u32> {
     use soft::{Env, F16, F32, convert};
     let half = convert(F32, F16, bits.into(), Env::IEEE);
@@ -118,7 +118,7 @@ impl Combiner<'_> {
         literals.len() <= usize::from(gfx10) && scalars.len() + literals.len() <= limit
     }
 
-    /// Two literals that floats of 16 bits have exactly become the halves of one literal, so neither needs a register.
+    /// Packs two literals that 16-bit floats represent exactly into the halves of one literal, so neither needs a register.
     pub(super) fn pack_literals(&mut self, inst: Inst) -> bool {
         if self.variants.gpu().generation() < Gfx::Gfx10 {
             return false;
@@ -244,12 +244,12 @@ impl Combiner<'_> {
         true
     }
 
-    /// Whether an instruction may round a product before it is added, or not.
+    /// Whether an instruction is free to round a product before it is added, or not to.
     fn rounds_freely(&self, inst: Inst) -> bool {
         self.program.contract && !self.program[inst].exact
     }
 
-    /// A product of mixed precision that is added, where the product is rounded either way, or need not be.
+    /// Folds a product into a mixed-precision sum, if rounding allows it.
     pub(super) fn mix_sum(&mut self, inst: Inst) -> bool {
         let Some(mix) = self.mix_opcodes().filter(|mix| !mix.fused || self.rounds_freely(inst)) else {
             return false;

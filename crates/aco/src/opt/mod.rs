@@ -37,7 +37,7 @@ use loops::Loops;
 
 /// Optimizes a program.
 pub fn optimize(program: &mut Program, float_mode: u8, passes: Passes) {
-    // No part of the phase changes the flow.
+    // No part of the phase changes the control flow.
     let (dominators, loops) = (Dominators::logical(program), Loops::of(program));
     if passes.numbering {
         numbering::number(program, &dominators, &loops);

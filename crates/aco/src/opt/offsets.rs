@@ -104,7 +104,7 @@ impl Combiner<'_> {
         true
     }
 
-    /// A difference to a small number that is shifted: a product with a negative power of two, and a sum.
+    /// Rewrites a shifted difference with a small number as a product with a negative power of two, and a sum.
     pub(super) fn small_difference(&mut self, inst: Inst) -> bool {
         const MOST: u64 = 0x7f_ffff;
         let both = Opcode::v_mad_i32_i24;

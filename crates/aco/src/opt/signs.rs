@@ -31,7 +31,7 @@ pub(crate) fn only_signs(mods: &Mods) -> bool {
     rest == Mods::default()
 }
 
-/// Exchanges the modifiers of signs and halves of the first two operands.
+/// Swaps the sign and half modifiers of the first two operands.
 pub(crate) fn swap_signs(mods: &mut Mods) {
     for id in [Mod::Neg, Mod::Abs, Mod::OpSel] {
         let bits = mods.get(id);

@@ -143,7 +143,7 @@ pub(super) struct LatencyOrder<'a> {
     memory: PartMemory,
 }
 
-/// Memory for one part.
+/// Scratch memory for one part.
 #[derive(Default)]
 struct PartMemory {
     reads: PartReads,

@@ -163,7 +163,7 @@ impl Selector<'_> {
         Some(Ok(()))
     }
 
-    /// A uniform value as the operand that an instruction reads in `m0`. Several may read it there, so it is not copied for each.
+    /// A uniform value as the `m0` operand of an instruction. Several instructions can read one copy in `m0`.
     fn in_m0(&mut self, operand: Operand) -> Operand {
         let word = self.in_sgpr(operand);
         match word.as_temp() {
@@ -172,7 +172,7 @@ impl Selector<'_> {
         }
     }
 
-    /// Sends a message with a word.
+    /// Sends a message with a word in `m0`.
     pub(super) fn send_message(&mut self, code: u32, word: Operand) {
         let operands = [Operand::c32(code), self.in_m0(word)];
         self.add(&NewInst::hw(Opcode::s_sendmsg, &[], &operands));

@@ -1,6 +1,6 @@
 //! Atomic operations on buffers, memory of the workgroup and global memory.
 //!
-//! Operations on floats that the GPU does not have, or that do not keep the float mode, are loops before selection.
+//! Operations on floats that the GPU does not have, or that ignore the float mode, became loops before selection.
 
 use super::global::{GlobalOpcodes, opcodes};
 use super::memory::LDS_LIMIT;
@@ -79,7 +79,7 @@ pub(crate) fn global_atomic(op: AtomicOp, compares: bool, base: Base, gfx: Gfx) 
     Some(memory_opcodes(op, compares)[wide(base)?].of(gfx))
 }
 
-/// The instruction for an atomic operation on a texel. That of integers has the width that its mask says.
+/// The instruction for an atomic operation on a texel. The mask of the instruction selects the width of integers.
 pub(crate) fn image_atomic(op: AtomicOp, compares: bool, base: Base) -> Option<Opcode> {
     use AtomicOp as A;
     use Opcode as O;
@@ -127,7 +127,7 @@ pub(crate) fn shared_atomic(op: AtomicOp, compares: bool, base: Base, gfx: Gfx) 
     Some(both[wide(base)?])
 }
 
-/// The place of a width in the tables above.
+/// The index of a width in the tables above.
 fn wide(base: Base) -> Option<usize> {
     match base {
         Base::B32 => Some(0),
@@ -141,11 +141,11 @@ struct AtomicValues {
     inst: Inst,
     op: AtomicOp,
     base: Base,
-    /// Of one value.
+    /// The type of one value.
     class: RegClass,
     data: Operand,
     compared: Option<Operand>,
-    /// The result is read.
+    /// Whether the result is read.
     wanted: bool,
 }
 
@@ -164,7 +164,7 @@ impl Selector<'_> {
         let mut value = |value: Value| {
             let data = self.scalar(value);
             let data = self.in_vgpr(data);
-            // What is written is read, so it needs a register.
+            // The instruction reads its data, even if they are undefined, so they need a register.
             if data.is_undef() { self.copy(class, Operand::constant(0, class)) } else { data }
         };
         let values = AtomicValues {
@@ -200,7 +200,7 @@ impl Selector<'_> {
         let returns = wanted || with == without;
         let mut operands = vec![address, data];
         if let Some(compared) = compared {
-            // The older instruction takes what is compared first.
+            // The older instruction takes the compared value first.
             operands.insert(if self.gfx >= Gfx::Gfx11 { 2 } else { 1 }, compared);
         }
         operands.push(LDS_LIMIT);
@@ -215,7 +215,7 @@ impl Selector<'_> {
         Ok(if returns { Operand::temp(temp, class) } else { Operand::undef(class) })
     }
 
-    /// The data of an instruction, with what is compared after them, and the class of both.
+    /// The data of an instruction, followed by the compared value, and the class of both together.
     fn atomic_data(&mut self, values: &AtomicValues) -> (Operand, RegClass) {
         match values.compared {
             Some(compared) => {
@@ -239,7 +239,7 @@ impl Selector<'_> {
         };
         let (address, first) = self.buffer_address(handle, offset);
         let (data, class) = self.atomic_data(values);
-        // In the table, what is both read and written comes last.
+        // In the table, the operand that is both read and written comes last.
         let operands = [address[0], address[1], address[2], data];
         let mut mods = self.buffer_mods(mem, false, &address, first);
         self.set_returns(&mut mods, values.wanted);
@@ -259,7 +259,7 @@ impl Selector<'_> {
         };
         let address = self.global_address(address, u64::from(values.base.bytes()));
         let (data, class) = self.atomic_data(values);
-        // Buffer instructions return what was there where their data were.
+        // Buffer instructions return the old value in the registers of their data.
         let class = if self.gfx == Gfx::Gfx6 { class } else { values.class };
         let operands = self.global_operands(&address, Some(data), true);
         let mut mods = self.global_mods(self.access_mods(mem.access, false), &address, 0);
@@ -273,7 +273,7 @@ impl Selector<'_> {
         Ok(self.atomic_result(values, Operand::temp(temp, class)))
     }
 
-    /// What was in memory: the first part of the registers that were returned.
+    /// The old value from memory: the first part of the registers that were returned.
     fn atomic_result(&mut self, values: &AtomicValues, returned: Operand) -> Operand {
         match values.wanted {
             true => self.split(returned, values.class.dwords())[0],

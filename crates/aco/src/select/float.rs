@@ -186,7 +186,7 @@ impl Selector<'_> {
                     let quotient = self.valu(Opcode::v_mul_f32, v1, &[a, inverse]);
                     self.valu(Opcode::v_cvt_f16_f32, class, &[quotient])
                 }
-                // An integer that a float of 32 bits would round is infinite in 16 bits.
+                // An integer that a 32-bit float would round is infinite as a 16-bit float.
                 (Op::I2F | Op::U2F, Base::B32, Base::B16) => {
                     let [integer] = self.scalars(inst);
                     let opcode = if op == Op::I2F { Opcode::v_cvt_f32_i32 } else { Opcode::v_cvt_f32_u32 };

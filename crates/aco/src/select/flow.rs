@@ -294,7 +294,7 @@ impl Selector<'_> {
 
     /// Makes the block at which arrivals meet.
     fn arrive(&mut self, arrivals: &Arrivals, role: Role, construct: Option<Construct>) -> Block {
-        // What joins paths comes from none of them.
+        // Instructions that merge paths have no source position.
         self.loc = None;
         let block = self.new_block(role, construct);
         for &from in &arrivals.linear {
@@ -370,7 +370,7 @@ impl Selector<'_> {
         self.enter(after, true);
     }
 
-    /// What only the wave repeats until a bit is set, which `body` returns. `again` is between two of its executions.
+    /// A loop of the whole wave: repeats `body` until the bit that it returns is set. `again` runs between two iterations.
     pub(super) fn repeat_until(
         &mut self,
         body: impl FnOnce(&mut Self) -> Operand,
@@ -423,7 +423,7 @@ impl Selector<'_> {
         self.parted(lanes, None, |selector| then(selector).map(|()| None)).map(|_| ())
     }
 
-    /// Says of the arm that begins here that a wave nearly always takes it.
+    /// Marks the arm that begins here as nearly always taken by a wave.
     pub(super) fn nearly_always(&mut self) {
         let Some(block) = self.block else { return };
         for before in self.program.blocks[block].linear_preds.clone() {

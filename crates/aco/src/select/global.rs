@@ -1,6 +1,6 @@
 //! Loads and stores of memory by 64-bit addresses: `global_*` from gfx9 on, `flat_*` on gfx7 and gfx8, buffer instructions without bounds on gfx6.
 //!
-//! A sum with a 32-bit number or a constant, which the lowering has split into words, is recognized, and becomes the offset of the instruction. The
+//! Sums with a 32-bit number or a constant, which the lowering has split into words, are recognized and become the offset of the instruction. The
 //! hardware adds in 64 bits, so this never changes an address.
 
 use super::{Selected, Selector};
@@ -10,7 +10,7 @@ use unwedge_isa::amdgcn::model::{Gfx, Mod};
 use unwedge_isa::amdgcn::{Mods, Opcode};
 use unwedge_shader::ir::{Base, Inst, MemAccess, Op, Value, ValueDef};
 
-/// An instruction in the encodings that access global memory.
+/// The opcodes of one access in the encodings for global memory.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct GlobalOpcodes {
     pub buffer: Opcode,
@@ -19,7 +19,7 @@ pub(super) struct GlobalOpcodes {
 }
 
 impl GlobalOpcodes {
-    /// The opcode in the encoding that a generation has.
+    /// The opcode in the encoding of a generation.
     pub fn of(self, gfx: Gfx) -> Opcode {
         match gfx {
             Gfx::Gfx6 => self.buffer,
@@ -56,16 +56,16 @@ const STORES: [GlobalOpcodes; 4] = [
 
 /// The operands of an address.
 pub(super) struct GlobalAddress {
-    /// 64 bits, or an offset of 32 bits.
+    /// A 64-bit address, or a 32-bit offset.
     vector: Operand,
-    /// What it is an offset from.
+    /// The base of the offset.
     base: Operand,
     /// The descriptor of all memory, for buffer instructions.
     descriptor: Operand,
     constant: u64,
 }
 
-/// The words of an address of 64 bits; no upper one if it is zero.
+/// The words of a 64-bit address; no upper one if that is zero.
 #[derive(Clone, Copy)]
 struct AddressWords {
     low: Value,
@@ -73,7 +73,7 @@ struct AddressWords {
 }
 
 impl Selector<'_> {
-    /// The most that the offset of an instruction for global memory is. Negative offsets are not used.
+    /// The largest immediate offset of an instruction for global memory. Negative offsets are not used.
     fn most_global_offset(&self) -> u64 {
         match self.gfx {
             Gfx::Gfx7 | Gfx::Gfx8 => 0,
@@ -95,7 +95,7 @@ impl Selector<'_> {
         [self.scalar(words.low), words.high.map_or(Operand::c32(0), |high| self.scalar(high))]
     }
 
-    /// Two operands of an address that is the sum of one of them, with the upper word, and of the other with zeros above.
+    /// Splits an address into the two summands of its low word, one of which has the upper word, and the other is zero-extended.
     fn address_sum(&self, words: AddressWords) -> Option<([Value; 2], Option<Value>)> {
         let func = self.func;
         let operands = |value: Value, op: Op| match func.def(value) {
@@ -117,7 +117,7 @@ impl Selector<'_> {
         Some(([a, b], Some(high)))
     }
 
-    /// An address without the constants that are added to it, as far as they and the last byte of the access fit a limit, and are multiples of a unit.
+    /// An address without the constants that are added to it, and their sum, as long as the sum stays within a limit for the last byte of the access and is a multiple of a unit.
     fn without_constants(&self, mut words: AddressWords, limit: u64, unit: u64) -> (AddressWords, u64) {
         let mut constant = 0;
         while let Some(([a, b], high)) = self.address_sum(words) {
@@ -131,7 +131,7 @@ impl Selector<'_> {
         (words, constant)
     }
 
-    /// The address of an access of so many bytes.
+    /// The address of an access of `bytes` bytes.
     pub(super) fn global_address(&mut self, address: Value, bytes: u64) -> GlobalAddress {
         let none = Operand::undef(RegClass::S2);
         let mut made = GlobalAddress { vector: none, base: none, descriptor: none, constant: 0 };
@@ -324,7 +324,7 @@ impl Selector<'_> {
         words
     }
 
-    /// How many words one instruction moves of those that are left.
+    /// How many of the remaining words one instruction moves.
     fn global_run(&self, left: usize) -> usize {
         if left == 3 && self.gfx == Gfx::Gfx6 { 2 } else { left.min(4) }
     }

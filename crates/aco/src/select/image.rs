@@ -208,7 +208,7 @@ impl Selector<'_> {
         self.define_words(inst, &all);
     }
 
-    /// Defines a texel of 64 bits, whose format has one component, by its two words.
+    /// Defines a 64-bit texel, whose format has one component, from its two words.
     fn define_wide(&mut self, inst: Inst, words: &[Operand]) {
         let value = self.create(RegClass::V2, words);
         let others = [0, 0, 1].map(|bits| Operand::constant(bits, RegClass::V2));
@@ -483,7 +483,7 @@ impl Selector<'_> {
         let operands = self.image_operands(inst, access);
         let (address, dim, layered) = self.texel_address(&operands);
         let (data, class) = self.texel_atomic_data(inst);
-        // All components of a texel are a value, or a value and one to compare with.
+        // The components of a texel form a value, or a value and one to compare with.
         let mask = (1 << class.dwords()) - 1;
         let made = ImageInst { opcode, address, mask, dim, layered };
         let address = self.image_address(&made.address);

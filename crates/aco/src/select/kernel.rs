@@ -1,4 +1,4 @@
-//! Arguments of kernels: scalar loads from the kernarg segment.
+//! Arguments of HSA kernels: scalar loads from the kernarg segment.
 
 use super::Selector;
 use crate::abi::{Argument, KernelArgKind, plain_buffer_config};
@@ -17,7 +17,7 @@ impl Selector<'_> {
         self.smem(opcode, RegClass::sgpr(dwords), segment, offset)
     }
 
-    /// How many workgroups there are along an axis.
+    /// The number of workgroups along an axis.
     pub(super) fn block_count(&mut self, axis: u8) -> Operand {
         match self.kernel_argument(|kind| kind == KernelArgKind::BlockCount(axis)) {
             Some(place) => self.load_argument(Opcode::s_load_dword, 1, place),
@@ -32,7 +32,7 @@ impl Selector<'_> {
             _ => false,
         })?;
         let (_, size) = self.kernel_argument(|kind| kind == KernelArgKind::BufferSize { set, binding })?;
-        // Two loads whose results are placed beside each other: parts of one would be copied.
+        // Two loads, whose results are allocated next to each other. The parts of a single load would be copied.
         let address = self.load_argument(Opcode::s_load_dwordx2, 2, (segment, address));
         let size = self.load_argument(Opcode::s_load_dword, 1, (segment, size));
         let config = Operand::c32(plain_buffer_config(self.gfx));

@@ -22,7 +22,7 @@ pub(super) const LDS_LIMIT: Operand = Operand::reg(PhysReg::M0, RegClass::S1);
 
 /// The most that an offset of an LDS instruction with two addresses may be, in words, for the first of two.
 const MAX_LDS_PAIR: u64 = 255;
-/// Bytes of a word of LDS.
+/// The size of an LDS word in bytes.
 const LDS_WORD: u64 = 4;
 /// The alignment from which on pairs of words are accessed, as a power of two.
 const LDS_PAIR_ALIGN: u8 = 2;
@@ -122,7 +122,7 @@ impl Selector<'_> {
         u32::from(ty.lanes) * ty.base.bits().div_ceil(32)
     }
 
-    /// A scalar offset so many bytes after another.
+    /// A scalar offset that is `bytes` bytes after another.
     fn bytes_after(&mut self, offset: Operand, bytes: u32) -> Operand {
         match offset.as_const() {
             Some(first) => Operand::c32((first as u32).wrapping_add(bytes)),
@@ -131,7 +131,7 @@ impl Selector<'_> {
         }
     }
 
-    /// Push constants in memory: an address, and how far from it they are.
+    /// Push constants in memory: an address, and their offset from it.
     pub(super) fn push_memory(&mut self) -> Option<(Operand, u32)> {
         if let Some(place) = self.kernel_push() {
             return Some(place);
@@ -263,7 +263,7 @@ impl Selector<'_> {
         mods
     }
 
-    /// Says whether an atomic operation returns what was in memory.
+    /// Sets whether an atomic operation returns the old value.
     pub(super) fn set_returns(&self, mods: &mut Mods, returns: bool) {
         mods.set(Mod::Glc, 0);
         if returns {
@@ -364,8 +364,8 @@ impl Selector<'_> {
         (self.in_vgpr(base), constant)
     }
 
-    /// The same for so many words. Words that are accessed in pairs have short offsets, so the address takes most of a long one, and as
-    /// much of it as of those of its neighbours.
+    /// The same for an access of `words` words. Accesses of pairs have short offset fields, so most of a large offset is added to the address, in
+    /// steps that neighbouring accesses share.
     fn lds_words_address(&mut self, offset: Value, words: usize, align: u8) -> (Operand, u64) {
         let (base, constant) = self.lds_parts(offset);
         let pairs = words > 1 && align == LDS_PAIR_ALIGN && self.gfx >= Gfx::Gfx7;
@@ -387,7 +387,7 @@ impl Selector<'_> {
         (address, kept)
     }
 
-    /// What lanes may differ in of an address in LDS, and the constant rest.
+    /// The variable part of an LDS address, and the constant rest.
     fn lds_parts(&mut self, offset: Value) -> (Operand, u64) {
         let func = self.func;
         let (mut base, mut constant) = (offset, 0);

@@ -125,7 +125,7 @@ struct Selector<'a> {
     args: HashMap<Argument, Temp>,
     /// How inputs and outputs of a graphics stage are numbered.
     interface: Interface,
-    /// Arguments in memory, of a kernel.
+    /// The arguments in memory of an HSA kernel.
     kernel: Option<KernelArgs>,
     /// What a graphics stage exports at its end.
     outputs: graphics::OutputValues,
@@ -151,7 +151,7 @@ struct Selector<'a> {
     /// Latches that are not connected with their headers yet, their headers, and whether lanes come to them.
     latches: Vec<(Block, Block, bool)>,
     loc: Option<Loc>,
-    /// Positions of the shaders before this one.
+    /// The number of positions of the shaders before this one.
     first_loc: usize,
     exact: bool,
     freedom: FloatFreedom,
@@ -273,7 +273,7 @@ impl Selector<'_> {
         Ok(())
     }
 
-    /// What is added from here on comes from an instruction of the shader.
+    /// Gives the instructions that are added from here on the position of a shader instruction.
     fn set_loc(&mut self, inst: Inst) {
         self.loc = self.func.loc(inst).map(|loc| Loc::new(self.first_loc + loc.index()));
     }

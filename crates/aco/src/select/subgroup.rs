@@ -1,4 +1,4 @@
-//! Subgroup operations that the lowering leaves: ballots, broadcasts, shuffles of words and moves within quads.
+//! Subgroup operations that the lowering leaves: ballots, broadcasts, shuffles of words and quad operations.
 
 use super::memory::LDS_LIMIT;
 use super::{Selected, Selector};
@@ -9,7 +9,7 @@ use unwedge_isa::amdgcn::model::{Form, Gfx, Mod};
 use unwedge_isa::amdgcn::{Mods, Opcode};
 use unwedge_shader::ir::{self as shader_ir, Base, Inst, Op, QuadDir, Value};
 
-/// Which lane of a quad each of its lanes reads.
+/// The DPP control by which each lane of a quad reads one of its lanes.
 fn quad_lanes(lanes: [i32; 4]) -> i32 {
     lanes.iter().enumerate().fold(0, |all, (at, lane)| all | lane << (2 * at))
 }
@@ -208,7 +208,7 @@ impl Selector<'_> {
         if reduced == Op::IAdd && self.gfx == Gfx::Gfx8 {
             definitions.push(Definition::reg(PhysReg::VCC, self.program.lane_mask()));
         }
-        // Those that have an inverse are scans up to the lane, without its own value.
+        // Operations that have an inverse become an inclusive scan from which the lane's own value is removed.
         let inverse = matches!(reduced, Op::IAdd | Op::IXor);
         let pseudo = match op {
             Op::Reduce => Pseudo::Reduce,
@@ -248,14 +248,14 @@ impl Selector<'_> {
         Ok(if value.class.is_vgpr() { self.in_quad(value, lanes) } else { value })
     }
 
-    /// A value of lanes of the quad.
+    /// A value with its lanes permuted within each quad.
     pub(super) fn in_quad(&mut self, value: Operand, lanes: [i32; 4]) -> Operand {
         let temp = self.program.make_temp(RegClass::V1);
         let definitions = [Definition::temp(temp, RegClass::V1)];
         let mut mods = Mods::default();
         let (operands, limited) = ([value], [value, LDS_LIMIT]);
         let mut new = if self.gfx < Gfx::Gfx8 {
-            // Bit 15: a permutation of quads.
+            // Bit 15 selects quad permutation.
             mods.set(Mod::Offset, 0x8000 | quad_lanes(lanes));
             NewInst::hw(Opcode::ds_swizzle_b32, &definitions, &limited)
         } else {

@@ -151,7 +151,7 @@ impl Selector<'_> {
         Ok(())
     }
 
-    /// The address of a descriptor set, and how far into it the descriptors of a binding are.
+    /// The address of a descriptor set, and the offset of the descriptors of a binding in it.
     fn set_descriptors(&mut self, set: u32, binding: u32) -> Option<(Operand, u32)> {
         let low = self.find_argument(Argument::DescriptorSet(set))?;
         let first = descriptor_offset(self.shader, set, binding)?;

@@ -84,7 +84,7 @@ impl Distances {
         distances
     }
 
-    /// Those of uses in the blocks themselves.
+    /// Distances that consider only the uses within the same block.
     fn unknown(program: &Program, live: &Liveness, flow: Flow) -> Distances {
         let mut firsts = vec![NEVER; program.temp_count()];
         let mut distances =
@@ -148,7 +148,7 @@ impl Distances {
 #[derive(Debug)]
 struct ExitDistances {
     by_temp: Vec<u32>,
-    /// Temporaries that have one.
+    /// The temporaries with a distance.
     known: Vec<Temp>,
 }
 
@@ -170,11 +170,11 @@ impl ExitDistances {
     }
 }
 
-/// Where the next read of each value is while a block is followed. Places are counted from the start of the block, those after it from there on.
+/// The position of the next read of each value during a walk of a block. Positions count from the start of the block, and continue past its end.
 #[derive(Debug)]
 pub(super) struct NextReads {
     next: ExitDistances,
-    /// For each read of the block that is still to come, the place of the one after it; the nearest one last.
+    /// For each remaining read of the block, the position of the read after it; the nearest one is last.
     later: Vec<u32>,
 }
 
@@ -183,7 +183,7 @@ impl NextReads {
         NextReads { next: ExitDistances::new(program), later: Vec::new() }
     }
 
-    /// Those at the start of a block.
+    /// The next reads at the start of a block.
     pub fn begin(
         &mut self,
         program: &Program,
@@ -218,7 +218,7 @@ impl NextReads {
         self.next.by_temp[value.index()] = self.later.pop().unwrap_or(NEVER);
     }
 
-    /// The place of the next read of a value.
+    /// The position of the next read of a value.
     pub fn of(&self, value: Temp) -> u32 {
         self.next.by_temp[value.index()]
     }

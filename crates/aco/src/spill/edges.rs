@@ -34,12 +34,12 @@ enum EdgeTarget {
 }
 
 impl EdgeCopy {
-    /// Whether it is from a slot to the same one.
+    /// Whether source and destination are the same slot.
     fn is_needless(&self) -> bool {
         matches!((self.from, self.to), (EdgeSource::Slot(from), EdgeTarget::Slot(to)) if from == to)
     }
 
-    /// Those of a lower rank come first: registers that are stored are free for what is reloaded.
+    /// Copies of a lower rank come first, so that stored registers are free for reloads.
     fn rank(&self) -> u8 {
         match (self.from, self.to) {
             (EdgeSource::Operand(_), EdgeTarget::Slot(_)) => 0,
@@ -49,13 +49,13 @@ impl EdgeCopy {
     }
 }
 
-/// The copies of an edge that have to do with a slot.
+/// The copies of an edge that access a slot.
 #[derive(Debug, Default)]
 struct EdgeSlot {
     readers: Vec<usize>,
-    /// How many of the readers are not done.
+    /// The number of readers that are not done.
     left: usize,
-    /// What writes it, until that is done.
+    /// The copy that writes the slot, until it is done.
     writer: Option<usize>,
 }
 
@@ -148,7 +148,7 @@ impl Spiller<'_> {
                     ready.extend(writer.map(|writer| (copies[writer].rank(), writer)));
                 }
             }
-            // A cycle of slots: what is in one of them waits in a register.
+            // A cycle of slots: a register holds the contents of one of them.
             let writer = |slot: Temp| slots.get(&slot).and_then(|slot| slot.writer);
             let held =
                 copies.iter().enumerate().skip(first).find_map(|(at, copy)| match (copy.from, copy.to) {

@@ -11,7 +11,7 @@ struct Candidate {
     value: Temp,
     size: u32,
     distance: u32,
-    /// The phi that it is the result of.
+    /// The phi that defines the value.
     phi: Option<Inst>,
     /// On how many paths it is not in a register.
     missing: usize,

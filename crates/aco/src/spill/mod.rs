@@ -91,7 +91,7 @@ impl Flow {
     }
 }
 
-/// Registers of the values that were spilled. A large program spills more of them than there are registers of any kind.
+/// The number of registers whose values were spilled. In a large program it exceeds the number of registers of any kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Spilled {
     /// Scalar registers.

@@ -39,7 +39,7 @@ pub(super) fn by_block(program: &Program, live: &Liveness, flow: Flow) -> Vec<u3
             own = own.max(now);
         }
         most.push(own);
-        // What is left is alive at the start.
+        // The remaining values are alive at the start.
         live.live_in(block).for_each(|temp| alive[temp.index()] = false);
     }
     most

@@ -45,7 +45,7 @@ impl Spiller<'_> {
         space.close(self.program, end);
     }
 
-    /// By value: those with lower numbers whose slots may not be its slot, because one is needed when the other is written. Values are numbered in their order.
+    /// By value: the values with lower numbers that cannot share its slot, because one is needed when the other is written. Values are numbered in their order.
     fn conflicts(&self, values: &[Temp], accesses: &MixMap<Inst, Temp>) -> Vec<NumberSet> {
         let numbers: MixMap<Inst, u32> = accesses
             .iter()
@@ -73,7 +73,7 @@ impl Spiller<'_> {
     /// Values whose slots are needed at the ends of blocks.
     fn needed_at_ends(&self, values: &[Temp], numbers: &MixMap<Inst, u32>) -> BlockSets {
         let (mut reads, mut written) = (Vec::new(), Vec::new());
-        // By value: the last block that stores it so far.
+        // By value: the last block seen so far that stores it.
         let mut last = vec![None; values.len()];
         for (block, data) in self.program.blocks.iter() {
             for inst in &data.insts {
@@ -130,7 +130,7 @@ impl Spiller<'_> {
 /// A set of numbers, most of which are near each other.
 #[derive(Debug, Clone, Default)]
 struct NumberSet {
-    /// Words that are not zero, by their places.
+    /// Words that are not zero, by their indices.
     words: BTreeMap<u32, u64>,
 }
 

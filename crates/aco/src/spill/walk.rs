@@ -16,7 +16,7 @@ use unwedge_base::mix::MixMap;
 pub(super) struct Names {
     /// Pairs of a value and a name, in the order of the values.
     list: Vec<(Temp, Temp)>,
-    /// Registers of all.
+    /// The number of registers of all values.
     dwords: u32,
 }
 
@@ -34,7 +34,7 @@ impl Names {
         self.list.iter().map(|(value, _)| *value)
     }
 
-    /// Adds a value of so many registers, or gives it another name.
+    /// Adds a value of `dwords` registers, or gives it another name.
     pub fn insert(&mut self, value: Temp, name: Temp, dwords: u32) {
         match self.list.binary_search_by_key(&value, |(own, _)| *own) {
             Ok(at) => self.list[at].1 = name,
@@ -45,7 +45,7 @@ impl Names {
         }
     }
 
-    /// Removes a value of so many registers, if it is there.
+    /// Removes a value of `dwords` registers, if it is there.
     pub fn remove(&mut self, value: Temp, dwords: u32) {
         if let Ok(at) = self.list.binary_search_by_key(&value, |(own, _)| *own) {
             self.list.remove(at);
@@ -95,15 +95,15 @@ pub(super) struct Spiller<'a> {
     pub moves: Vec<SlotCopy>,
 }
 
-/// Memory of the walk, for all blocks.
+/// Scratch memory of the walk, for all blocks.
 struct WalkScratch {
     next: NextReads,
     bound: Bound,
     operands: Vec<Operand>,
     definitions: Vec<Definition>,
-    /// What the instruction at hand reads, each once, in order.
+    /// The values that the current instruction reads, each once, in order.
     read: Vec<Temp>,
-    /// Values that may leave their registers, by the places of their next reads and their registers.
+    /// Values that may leave their registers, with the positions of their next reads and their registers.
     far: Vec<(u32, u32, Temp)>,
 }
 
@@ -293,7 +293,7 @@ impl Spiller<'_> {
                 || self.program.definitions(inst).iter().any(|definition| narrow(definition.class)))
     }
 
-    /// Makes room for so many registers, by dropping the values that are used last, but not those that stay, which are in order.
+    /// Makes room for registers by dropping the values that are used last, except those that have to stay, which are in order.
     fn evict(
         &mut self,
         next: &NextReads,

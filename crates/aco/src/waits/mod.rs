@@ -80,10 +80,10 @@ fn follow(insts: &[MachineInst], gpu: &Gpu, pending: &mut PendingSet, all: bool,
     write(&asked, gpu, out);
 }
 
-/// The most stores that wait together.
+/// The most consecutive stores with a common wait.
 const JOINED: usize = 8;
 
-/// Stores that follow each other wait for all that they read before the first of them: they are short, and one wait is shorter than several.
+/// Lets consecutive stores wait for all that they read before the first of them: stores take little time, and one wait is shorter than several.
 fn join_stores(insts: &[MachineInst], gpu: &Gpu, pending: &PendingSet, numbers: &mut WaitNumbers) {
     let Some((first, rest)) = insts.split_first() else { return };
     if numbers.iter().all(Option::is_none) || !only_stores(&first.inst, gpu) {

@@ -31,10 +31,10 @@ struct PendingEvent {
     regs: Regs,
 }
 
-/// The row of an event in [`COUNTED`], and how many events of its order have begun since.
+/// The row of an event in [`COUNTED`], and the number of later events of its order.
 type EventAge = (u8, u16);
 
-/// Events that may not have ended. There is one of each row, age and lateness.
+/// Events that may not have ended, each combination of row, age and lateness once.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct PendingSet {
     late: Vec<PendingEvent>,
@@ -208,7 +208,7 @@ impl PendingSet {
         }
     }
 
-    /// Another event of an order has begun. Those that are as old as can be counted are not told apart.
+    /// Another event of an order has begun. Events of the greatest age that can be counted are merged.
     fn pass(&mut self, order: &CounterUse, most: u16) {
         let same = |row: u8| (counted(row).counter, counted(row).order) == (order.counter, order.order);
         let mut oldest = false;

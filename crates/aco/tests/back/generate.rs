@@ -50,7 +50,7 @@ pub fn padded(gpu: Gpu, seed: u64, width: usize, padding: usize) -> Program {
     generator.program
 }
 
-/// One with a loop, each round of which permutes so many values at random.
+/// A program with a loop, each iteration of which permutes `count` values at random.
 pub fn permutation(gpu: Gpu, seed: u64, count: usize) -> Program {
     let mut generator = Generator::new(gpu, seed, count, 0);
     for number in 0..count as u32 {
@@ -64,7 +64,7 @@ pub fn permutation(gpu: Gpu, seed: u64, count: usize) -> Program {
 }
 
 impl Generator {
-    /// A program without regions, and what can be read in it.
+    /// A program without regions, and the values that can be read in it.
     fn new(gpu: Gpu, seed: u64, width: usize, padding: usize) -> Generator {
         let mut program = Program::new(gpu);
         program.progress = Progress::Masked;

@@ -60,13 +60,13 @@ pub struct Draw {
     pub viewport: [f32; 4],
 }
 
-/// What is culled, and what a reference in exact arithmetic says of a triangle.
+/// The culling state, and a reference in exact arithmetic that judges triangles.
 #[derive(Debug, Clone, Copy)]
 pub struct CullReference {
     pub state: CullState,
     /// Scale and translation.
     pub viewport: [f32; 4],
-    /// The machine's positions may be off by some units in the last place.
+    /// Positions on the emulator may differ by some units in the last place.
     pub inexact: bool,
 }
 
@@ -131,7 +131,7 @@ impl CullReference {
         }
     }
 
-    /// Whether a triangle is between the centres of pixels.
+    /// Whether a triangle lies between pixel centres.
     fn missed(&self, corners: &[[i128; 3]; 3]) -> Visibility {
         if !self.state.small || corners.iter().any(|[.., w]| *w <= 0) {
             return Visibility::Visible;
@@ -157,7 +157,7 @@ impl CullReference {
 }
 
 impl Draw {
-    /// Interprets a shader for so many vertices, with given words of the first attribute. `None`: it is undefined.
+    /// Interprets a shader for `lanes` vertices, with given words of the first attribute. `None` if the result is undefined.
     pub fn new(
         shader: &Shader,
         lanes: usize,
@@ -246,7 +246,7 @@ impl Draw {
         })
     }
 
-    /// The word of a primitive that is exported as it is.
+    /// The word of a primitive that is exported unchanged.
     fn connectivity(&self, number: u32, generation: Gfx) -> u32 {
         let (distance, edge) = if generation >= Gfx::Gfx12 { (9, 8) } else { (10, 9) };
         let corners = (0..).zip(&self.primitives[number as usize][..self.corners]);
@@ -371,7 +371,7 @@ impl Draw {
         Ok(feedback.sums())
     }
 
-    /// The dispatch of a workgroup with a place in the order of a draw.
+    /// The dispatch of a workgroup with a position in the order of a draw.
     fn turn(
         &self,
         compiled: &Compiled,
@@ -389,7 +389,7 @@ impl Draw {
         dispatch
     }
 
-    /// Runs a workgroup before it is its turn: it has to wait, and to leave buffers and counters as they are. Returns whether there are buffers.
+    /// Runs a workgroup before its turn: it must wait, and must not change buffers or counters. Returns whether there are buffers.
     pub fn capture_early(&self, compiled: &Compiled, options: &Options, seed: u64) -> Result<bool, Problem> {
         let program = Program::new(&compiled.code.words, CODE, options.gpu);
         let interface = &compiled.args.interface;
@@ -408,7 +408,7 @@ impl Draw {
         Ok(true)
     }
 
-    /// Compares what is exported of vertices, each with its number.
+    /// Compares the exports of vertices, each with its number.
     fn compare_vertices(
         &self,
         exported: &Exported,
@@ -467,10 +467,10 @@ impl Draw {
         own.fold(u32::MAX, |all, (.., mask)| all & mask)
     }
 
-    fn primitives_left(&self, exported: &Exported, options: &Options) -> Result<Left, String> {
+    fn primitives_left(&self, exported: &Exported, options: &Options) -> Result<PrimitivesLeft, String> {
         let generation = options.gpu.generation();
         let (distance, edge) = if generation >= Gfx::Gfx12 { (9, 8) } else { (10, 9) };
-        let mut left = Left { vertices: BTreeMap::new(), sure: [0; 2] };
+        let mut left = PrimitivesLeft { vertices: BTreeMap::new(), sure: [0; 2] };
         let mut words = Vec::new();
         for (number, corners) in self.primitives.iter().enumerate() {
             let word = exported.values.get(&(20, number as u32)).and_then(|own| own[0]);
@@ -531,7 +531,7 @@ impl Draw {
 }
 
 /// What is left of a workgroup: the new numbers of vertices, and how many primitives had to stay and to go.
-struct Left {
+struct PrimitivesLeft {
     vertices: BTreeMap<u32, u32>,
     sure: [usize; 2],
 }

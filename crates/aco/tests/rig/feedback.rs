@@ -1,4 +1,4 @@
-//! Transform feedback by primitive shaders in tests: workgroups of a draw, one after the other, with counters in memory or in GDS. A reference writes one primitive after the other.
+//! Transform feedback by primitive shaders in tests: the workgroups of a draw run one after another, with counters in memory or in GDS. A reference writes the primitives one by one.
 
 use super::captures::{BYTES, MEMORY, NOTHING, STATE, STRIDE, TABLE};
 use super::recorded::Problem;
@@ -14,22 +14,22 @@ use unwedge_testkit::pack::bytes;
 pub const GROUPS: u32 = 2;
 const STREAMS: usize = 4;
 
-/// A dword that a buffer has to have: a constant, or a component of an output.
+/// The expected dword of a buffer: a constant, or a component of an output.
 type Wanted = (u32, Option<(InterfaceSlot, usize)>);
 
-/// Buffers and counters, as they have to be.
+/// The expected buffers and counters.
 pub struct Feedback {
     captures: Captures,
-    /// The place of the first workgroup in the order of the draw.
+    /// The position of the first workgroup in the order of the draw.
     first: u32,
     sizes: [u32; BUFFERS],
     written: [u32; BUFFERS],
-    /// By stream: primitives, and those that were written.
+    /// By stream: the numbers of primitives needed and written.
     counts: [[u64; 2]; STREAMS],
     groups: u32,
     /// `None`: an undefined output was captured.
     contents: Vec<Vec<Option<Wanted>>>,
-    /// What they were before.
+    /// Their contents before the draw.
     start: ([u32; BUFFERS], [[u64; 2]; STREAMS]),
 }
 
@@ -57,7 +57,7 @@ impl Feedback {
         }
     }
 
-    /// The place of a workgroup in the order of the draw.
+    /// The position of a workgroup in the order of the draw.
     pub fn order(&self, group: u32) -> u32 {
         self.first + group
     }
@@ -135,7 +135,7 @@ impl Feedback {
         }
     }
 
-    /// Compares what the workgroups have left.
+    /// Compares the buffers and counters after all workgroups.
     pub fn compare(
         &self,
         memory: &SimMemory,

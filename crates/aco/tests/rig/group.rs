@@ -51,7 +51,7 @@ impl Strips {
         }
     }
 
-    /// For each vertex of a stream, the vertices of the primitive that ends with it, if there is one. Of a triangle that turns the other way, the second and the third vertex
+    /// For each vertex of a stream, the vertices of the primitive that ends with it, if there is one. In a triangle with reversed winding, the second and the third vertex
     /// change places.
     fn primitives(&self, stream: u8, primitive: Option<Primitive>) -> Vec<Option<Vec<usize>>> {
         let size = match primitive {

@@ -788,8 +788,8 @@ pub fn expect_formats(
     })
 }
 
-/// Gives lanes their own sources of blending, which gfx11 and later have in pairs of lanes: the first one at target 21, the second one at 22. What lanes that are
-/// not alive leave in the others of their pairs does not matter.
+/// Returns to each lane its own sources of dual-source blending, which gfx11 and later export in pairs of lanes: the first one as target 21, the second one as target 22. The
+/// halves of a pair that belong to dead lanes do not matter.
 fn join_blend_sources(found: &mut BTreeMap<u8, Exported>) {
     let (Some((lanes, even)), Some((_, odd))) = (found.get(&21), found.get(&22)) else { return };
     let own = |source: usize| {

@@ -1,4 +1,4 @@
-//! What contraction may make of a program: the same program with products and sums rounded otherwise than written. It knows only the instructions of
+//! The results that contraction allows: the same program with its products and sums fused, or its fused operations split. It handles only the instructions of
 //! recorded cases, and does not use the optimizer.
 
 use std::collections::HashMap;
@@ -16,7 +16,7 @@ struct SignedProduct {
     absolute: bool,
 }
 
-/// Where temporaries are defined, and how often they are read.
+/// The definitions of temporaries, and the numbers of their reads.
 struct Uses {
     makers: HashMap<Temp, Inst>,
     reads: HashMap<Temp, usize>,
@@ -69,7 +69,7 @@ fn insts(program: &Program) -> Vec<Inst> {
     program.blocks.values().flat_map(|block| block.insts.iter().copied()).collect()
 }
 
-/// Becomes another instruction with signs, and the same result.
+/// Replaces an instruction by another one with signs and the same result.
 fn become_op(program: &mut Program, inst: Inst, opcode: Opcode, operands: &[Operand], [neg, abs]: [i32; 2]) {
     program.set_operands(inst, operands);
     let mut mods = Mods::default();
@@ -84,7 +84,7 @@ fn become_op(program: &mut Program, inst: Inst, opcode: Opcode, operands: &[Oper
     };
 }
 
-/// Rounds products with the sums that they are added to.
+/// Fuses products with the sums that add them.
 fn contract(program: &mut Program) {
     let uses = Uses::of(program);
     for inst in insts(program) {
@@ -111,7 +111,7 @@ fn contract(program: &mut Program) {
     }
 }
 
-/// Rounds products of fused operations before they are added.
+/// Splits fused operations into a product and a sum.
 fn split(program: &mut Program) {
     let blocks: Vec<_> = program.blocks.keys().collect();
     for block in blocks {
@@ -132,7 +132,7 @@ fn split(program: &mut Program) {
     }
 }
 
-/// A program, and what it may also compute where products and sums may be contracted.
+/// A program, and the alternatives that contraction allows.
 pub fn roundings(program: &Program) -> [Program; 3] {
     let [mut contracted, mut parted] = [program.clone(), program.clone()];
     contract(&mut contracted);

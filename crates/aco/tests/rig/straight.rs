@@ -1,4 +1,4 @@
-//! Programs in SSA form without branches: runs them with random arguments, and judges what they store.
+//! Programs in SSA form without branches: runs them with random arguments, and compares the stored results.
 
 use super::translate::{CaseArgument, LANE_BYTES, PART_BYTES, PartResult};
 use unwedge_aco::ir::Program;
@@ -7,7 +7,7 @@ use unwedge_isa::amdgcn::Reg;
 use unwedge_isa::amdgcn::model::Type;
 use unwedge_sim::amdgcn::{Dispatch, SimMemory};
 
-/// A generator of words: splitmix64.
+/// A random number generator: splitmix64.
 pub struct Words(pub u64);
 
 impl Words {
@@ -19,7 +19,7 @@ impl Words {
     }
 }
 
-/// Runs a program in SSA form: what lanes store.
+/// Runs a program in SSA form. Returns what lanes store.
 pub fn stored(program: &Program, mode: u8, arguments: &[CaseArgument], seed: u64) -> Result<Vec<u8>, String> {
     let gpu = program.gpu;
     let code = finish(&mut program.clone(), &Limits::of(&gpu)).map_err(|error| error.to_string())?;
@@ -77,7 +77,7 @@ pub fn value(words: &mut Words) -> u32 {
     }
 }
 
-/// Whether a result may be what it is, where another one is expected.
+/// Whether a result is acceptable in place of the expected one.
 pub fn allowed(part: &PartResult, got: u32, wanted: u32) -> bool {
     let (got, wanted, sign, infinity) = match part.ty {
         Type::F32 => (got, wanted, 1 << 31, 0x7f80_0000),
@@ -91,7 +91,7 @@ pub fn allowed(part: &PartResult, got: u32, wanted: u32) -> bool {
         || part.freedom.zeros && is_zero(got) && is_zero(wanted)
 }
 
-/// What lanes store of a part.
+/// The stored words of a part, one for each lane.
 pub fn part_words(bytes: &[u8], number: usize) -> Vec<u32> {
     let lanes = bytes.chunks_exact(LANE_BYTES as usize);
     lanes

@@ -136,7 +136,7 @@ pub struct CaseArgument {
     pub dwords: u8,
     /// The bits that it may have.
     pub most: u32,
-    /// What the program calls it.
+    /// Its temporary in the program.
     pub temp: Option<Temp>,
 }
 

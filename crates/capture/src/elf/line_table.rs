@@ -6,12 +6,12 @@ use super::{ElfRelocation, ElfSection, ElfSectionKind, ElfSymbol, ElfSymbolKind,
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// Code from an offset on, up to the next row, comes from a line.
+/// The source line of the code from an offset up to that of the next row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineRow {
-    /// Its offset into the section in bytes.
+    /// The offset in the section, in bytes.
     pub offset: u64,
-    /// Its file: an index of those of the table.
+    /// The file, as an index into the files of the table.
     pub file: u32,
     /// The line; 0: none.
     pub line: u32,
@@ -22,21 +22,21 @@ pub struct LineRow {
 /// The lines of a section of code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineSequence {
-    /// The section: an index of [`CodeObject::sections`](super::CodeObject::sections).
+    /// The section, as an index into [`CodeObject::sections`](super::CodeObject::sections).
     pub section: usize,
-    /// Bytes of the section.
+    /// The size of the section in bytes.
     pub size: u64,
     /// Rows in the order of offsets.
     pub rows: Vec<LineRow>,
 }
 
 const VERSION: u16 = 5;
-/// Bytes of an instruction, of which all are multiples.
+/// The minimum instruction length in bytes.
 const INSTRUCTION: u64 = 4;
-/// What special opcodes add to the line at least, and how many values there are.
+/// The smallest line advance of special opcodes, and the number of their line advances.
 const LINE_BASE: i64 = -5;
 const LINE_RANGE: i64 = 14;
-/// Operands of the standard opcodes.
+/// The numbers of operands of the standard opcodes.
 const OPERANDS: [u8; 12] = [0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1];
 const SPECIAL: i64 = OPERANDS.len() as i64 + 1;
 
@@ -62,10 +62,10 @@ const AT_LOW_PC: u8 = 0x11;
 const AT_HIGH_PC: u8 = 0x12;
 const AT_PRODUCER: u8 = 0x25;
 
-/// What `R_AMDGPU_ABS32` is numbered.
+/// `R_AMDGPU_ABS32`.
 const ABS32: RelocationKind = RelocationKind(6);
 
-/// An unsigned number of seven bits a byte.
+/// Writes an unsigned number as LEB128.
 fn unsigned(mut value: u64, out: &mut Vec<u8>) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
@@ -74,7 +74,7 @@ fn unsigned(mut value: u64, out: &mut Vec<u8>) {
     out.push(value as u8);
 }
 
-/// A signed one.
+/// Writes a signed number as LEB128.
 fn signed(mut value: i64, out: &mut Vec<u8>) {
     while !(-0x40..0x40).contains(&value) {
         out.push(value as u8 | 0x80);
@@ -83,18 +83,18 @@ fn signed(mut value: i64, out: &mut Vec<u8>) {
     out.push(value as u8 & 0x7f);
 }
 
-/// A text up to its first zero byte.
+/// Writes a string up to its first zero byte, and a terminator.
 fn text(text: &str, out: &mut Vec<u8>) {
     out.extend(text.bytes().take_while(|byte| *byte != 0));
     out.push(0);
 }
 
-/// The length of what follows, and that.
+/// Writes the length of some contents, and the contents.
 fn with_length(body: &[u8]) -> Vec<u8> {
     [&(body.len() as u32).to_le_bytes()[..], body].concat()
 }
 
-/// Bytes of a section, and where in it there are addresses of others: offset, bytes, and the section.
+/// The bytes of a section, and its references to other sections: offset, size, and the section referred to.
 #[derive(Default)]
 struct DebugSection {
     bytes: Vec<u8>,
@@ -102,7 +102,7 @@ struct DebugSection {
 }
 
 impl DebugSection {
-    /// Adds an address of a section, which is not known yet.
+    /// Adds the address of a section, which is not known until it is linked.
     fn refer(&mut self, section: usize, size: usize) {
         self.places.push((self.bytes.len() as u64, size, section));
         self.bytes.resize(self.bytes.len() + size, 0);
@@ -114,7 +114,7 @@ fn rows(sequence: &LineSequence, out: &mut DebugSection) {
     out.bytes.extend([0, 9, LNE_SET_ADDRESS]);
     out.refer(sequence.section, 8);
     let code = &mut out.bytes;
-    // What the registers hold at first.
+    // The initial state of the line number program.
     let mut last = LineRow { offset: 0, file: 1, line: 1, column: 0 };
     for row in &sequence.rows {
         if row.file != last.file {
@@ -155,7 +155,7 @@ fn rows(sequence: &LineSequence, out: &mut DebugSection) {
 fn line_table(files: &[String], sequences: &[LineSequence]) -> DebugSection {
     let mut header = vec![INSTRUCTION as u8, 1, 1, LINE_BASE as u8, LINE_RANGE as u8, SPECIAL as u8];
     header.extend(OPERANDS);
-    // One folder: that in which the compiler ran.
+    // One directory, the one in which the compiler ran.
     header.extend([1, LNCT_PATH, FORM_STRING, 1]);
     text(".", &mut header);
     header.extend([2, LNCT_PATH, FORM_STRING, LNCT_DIRECTORY_INDEX, FORM_UDATA]);
@@ -166,7 +166,7 @@ fn line_table(files: &[String], sequences: &[LineSequence]) -> DebugSection {
     }
     let mut unit = DebugSection::default();
     unit.bytes.extend(VERSION.to_le_bytes());
-    // Bytes of an address, and of a segment.
+    // The sizes of an address and of a segment selector.
     unit.bytes.extend([8, 0]);
     unit.bytes.extend(with_length(&header));
     sequences.iter().for_each(|sequence| rows(sequence, &mut unit));
@@ -174,7 +174,7 @@ fn line_table(files: &[String], sequences: &[LineSequence]) -> DebugSection {
     DebugSection { bytes: with_length(&unit.bytes), places: moved }
 }
 
-/// The form of a unit.
+/// The abbreviation of the compile unit.
 fn abbreviations() -> Vec<u8> {
     let attributes = [
         [AT_PRODUCER, FORM_STRING],
@@ -209,14 +209,15 @@ fn units(name: &str, sequences: &[LineSequence], [abbreviations, table]: [usize;
 }
 
 impl super::CodeObject<'_> {
-    /// Adds debug information: where code comes from. The object is not linked. Nothing is added if it has such sections, or there are no files.
+    /// Adds debug information with the source lines of code to an object that is not linked. Nothing is added if the object already has debug information, or if there are no files.
     pub fn add_lines(&mut self, files: &[String], sequences: &[LineSequence]) {
         let has = self.sections.iter().any(|section| section.name.starts_with(".debug_"));
         let (Some(name), false, false) = (files.first(), has, self.is_linked()) else { return };
         let first = self.sections.len();
         let numbered = self.symbols.iter().enumerate().rev();
-        let of_section =
-            numbered.filter(|(_, symbol)| symbol.is_of_section()).filter_map(|(at, own)| Some((own.section?, at)));
+        let of_section = numbered
+            .filter(|(_, symbol)| symbol.is_of_section())
+            .filter_map(|(at, own)| Some((own.section?, at)));
         let mut symbols: HashMap<usize, usize> = of_section.collect();
         let parts = [
             (".debug_abbrev", DebugSection { bytes: abbreviations(), places: Vec::new() }),

@@ -168,7 +168,7 @@ pub struct ElfSymbol<'a> {
 }
 
 impl ElfSymbol<'_> {
-    /// Whether it stands for the start of its section, and for nothing else.
+    /// Whether it is the symbol of its section.
     pub(crate) fn is_of_section(&self) -> bool {
         self.kind == ElfSymbolKind::Other
             && !self.global

@@ -384,7 +384,7 @@ vocabulary! {
 }
 
 impl Class {
-    /// Whether the field of a vector register also says which half of it.
+    /// Whether the field of a vector register also selects a half of it.
     pub const fn encodes_half(self) -> bool {
         matches!(self, Class::VgprHalf | Class::VgprHalfSrc | Class::SrcHalf)
     }

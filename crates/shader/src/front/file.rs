@@ -61,10 +61,10 @@ impl LoadError {
     }
 }
 
-/// The text of a source.
+/// The text of a source file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceText {
-    /// The name of its file, as positions have it.
+    /// The name of the file, as in source positions.
     pub file: String,
     /// The text.
     pub text: String,
@@ -142,7 +142,7 @@ impl<'a> ShaderFile<'a> {
         }
     }
 
-    /// Texts of the sources that positions are in, as far as the file has them.
+    /// Texts of source files that positions refer to, if the file has them.
     pub fn source_texts(&self) -> Vec<SourceText> {
         match self {
             ShaderFile::Spirv(words) => spirv::source_texts(words),

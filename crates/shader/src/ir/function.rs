@@ -292,8 +292,8 @@ impl Function {
         self.insts[inst].exact = exact;
     }
 
-    /// Says that a wave nearly always has invocations that take the first arm of an `if`. A wave without one may execute it, too, if nothing
-    /// in it has an effect then.
+    /// Marks an `if` whose first arm is nearly always taken by some invocation of a wave. A wave may then execute the arm even if no invocation takes it, provided that
+    /// this has no effect.
     pub fn set_taken(&mut self, inst: Inst, taken: bool) {
         self.insts[inst].taken = taken;
     }

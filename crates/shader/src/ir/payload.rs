@@ -396,7 +396,7 @@ pub struct AmdRegisters {
     pub first: u16,
 }
 
-/// What registers of an AMD GPU hold when the program starts.
+/// The initial values of registers of an AMD GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AmdInput {
     /// The registers.
@@ -406,7 +406,7 @@ pub struct AmdInput {
 }
 
 impl AmdInput {
-    /// Registers that may hold anything.
+    /// Registers without a bound.
     pub const fn of(registers: AmdRegisters) -> AmdInput {
         AmdInput { registers, most: u32::MAX }
     }

@@ -110,12 +110,12 @@ pub const PASSES: &[Pass] = &[
     Pass::extra(
         "lower-atomics",
         |shader| lower_atomics(shader, &|_, _, _| true),
-        "atomic operations become loops around a conditional exchange",
+        "atomic operations become loops around a compare-and-swap",
     ),
     Pass::extra(
         "lower-nonuniform",
         lower_nonuniform,
-        "accesses by descriptor indices that differ become loops over the indices",
+        "accesses through descriptor indices that differ between invocations become loops over the indices",
     ),
     Pass::extra("lower-derivatives", lower_derivatives, "derivatives become differences within the quad"),
     Pass::extra("lower-bounds", lower_bounds, "checks accesses to buffers against their sizes"),

@@ -88,7 +88,7 @@ pub fn is_defined(op: Op, env: &Eval, args: &[u64]) -> bool {
     }
 }
 
-/// The operation that an atomic operation computes from what memory holds and its operand; `None` where it writes the operand.
+/// The operation by which an atomic operation computes the new value from the old one and its operand; `None` if it writes the operand.
 pub fn atomic_op(op: AtomicOp) -> Option<Op> {
     Some(match op {
         AtomicOp::Exchange => return None,
@@ -106,7 +106,7 @@ pub fn atomic_op(op: AtomicOp) -> Option<Op> {
     })
 }
 
-/// What an atomic operation writes where memory holds `old`.
+/// The value that an atomic operation writes if memory holds `old`.
 pub fn atomic(op: AtomicOp, base: Base, info: &ShaderInfo, old: u64, operand: u64) -> u64 {
     let Some(alu) = atomic_op(op) else { return operand };
     eval(alu, &Eval::new(base, info), &[old, operand]).unwrap_or(operand)

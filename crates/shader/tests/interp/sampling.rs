@@ -181,7 +181,7 @@ fn derivatives_within_a_quad_choose_the_level() {
     assert_eq!(one(image(flat(1, 1), &[7.0]), linear(), &alone), 7.0, "the level does not matter");
 }
 
-/// Invocations of a quad sample two images. In the loops that the lowering makes they are apart, and have the levels of their quad all the same.
+/// Invocations of a quad sample two images. They are in different iterations of the loops that the lowering makes, but sample the level of detail of their quad.
 #[test]
 fn images_by_indices_that_differ_have_the_levels_of_the_quad() {
     let other =

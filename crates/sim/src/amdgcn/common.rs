@@ -9,12 +9,12 @@ pub(super) struct Resource {
     pub(super) released: u32,
 }
 
-/// What workgroups share by which they take turns.
+/// The state by which workgroups take turns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OrderedState {
-    /// The number whose turn it is; `m0` says which one a wave has.
+    /// The number of the wave whose turn it is. `m0` has the number of a wave.
     pub turn: u16,
-    /// Registers of streamout: eight of 32 bits, then eight of 64.
+    /// Streamout registers: eight of 32 bits, then eight of 64.
     pub streamout: [u32; 24],
 }
 

@@ -6,7 +6,7 @@ pub use crate::run::Timing;
 
 /// The most workgroups of a grid that a command runs.
 pub const MAX_GROUPS: u32 = 1 << 20;
-/// The most instructions that all workgroups of a grid together may execute in a command.
+/// The most instructions that a command executes in all workgroups of a grid together.
 const MAX_STEPS: u64 = 1 << 36;
 /// The most threads of a workgroup.
 pub(super) const MAX_THREADS: u32 = 1024;
@@ -51,7 +51,7 @@ pub struct Dispatch {
     pub lds_content: Vec<u8>,
     /// Bytes of GDS, which every workgroup finds zeroed.
     pub gds: u32,
-    /// What every workgroup finds of turns and registers of streamout.
+    /// The turn and the streamout registers at the start of every workgroup.
     pub ordered: OrderedState,
     /// Bytes of scratch of a lane.
     pub scratch: u32,
@@ -66,7 +66,7 @@ pub struct Dispatch {
 }
 
 impl Dispatch {
-    /// The same with no more instructions of a workgroup than its share of what all may execute in a command.
+    /// The same dispatch, with `steps` limited so that all workgroups together execute no more than a command allows.
     #[must_use]
     pub fn bounded(self) -> Dispatch {
         let groups = self.groups.iter().fold(1u64, |all, axis| all.saturating_mul((*axis).into()));

@@ -103,7 +103,8 @@ fn put_off(
     if let Some((first, count)) = entry.registers {
         let why = Missing::Load { at: entry.access.at, counter };
         // gfx12 writes registers in order only where it loads from LDS.
-        let ordered = machine.gpu.generation() < Gfx::Gfx12 || entry.counters.iter().all(|own| own.kind == LOCAL);
+        let ordered =
+            machine.gpu.generation() < Gfx::Gfx12 || entry.counters.iter().all(|own| own.kind == LOCAL);
         for n in (first..first + count).filter(|n| !entry.access.form.leaves(usize::from(n - first))) {
             if n < 256 {
                 let value = wave.sreg(Reg(n)) ^ machine.random() as u32;

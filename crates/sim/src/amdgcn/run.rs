@@ -23,7 +23,7 @@ pub struct Outcome {
     pub groups: u32,
     /// Exports and messages, workgroup by workgroup; of many the first ones.
     pub messages: Vec<WaveMessage>,
-    /// What the last workgroup left of turns and registers of streamout.
+    /// The turn and the streamout registers after the last workgroup.
     pub ordered: OrderedState,
 }
 

@@ -1,4 +1,4 @@
-//! A kernel of HSA on the emulator: its code object loaded as a runtime does it, and its arguments in the kernarg segment.
+//! An HSA kernel on the emulator: its code object is loaded as by a runtime, and its arguments are in the kernarg segment.
 
 use super::run::{ALIGNMENT, BUFFERS, EmulationError, EmulationStart, TABLE_LIMIT, descriptor, map_buffers};
 use super::{CodeForm, CompileView, Options};
@@ -10,10 +10,10 @@ use unwedge_shader::ir::ResourceClass;
 use unwedge_sim::amdgcn::{Dispatch, Program, SimMemory};
 use unwedge_sim::hsa::{self, LaunchOptions};
 
-/// Where a loader puts the object.
+/// The address at which the object is loaded.
 const OBJECT: u64 = 0x7f00_0000_0000;
 
-/// The table of descriptors that an argument has the address of.
+/// A table of descriptors whose address is an argument.
 fn table(
     (set, binding): (u32, u32),
     class: ResourceClass,
@@ -34,12 +34,12 @@ fn table(
         table.resize(table.len().max(at + bytes.len()), 0);
         table[at..at + bytes.len()].copy_from_slice(&bytes);
     }
-    // What is not bound has a descriptor of no bytes.
+    // Without bound buffers, the table has one null descriptor.
     table.resize(table.len().max(descriptor_bytes(class) as usize), 0);
     Ok(table)
 }
 
-/// The bytes of the arguments. Tables of descriptors are mapped from an address on.
+/// The bytes of the kernarg segment. Tables of descriptors are mapped from the address `next` on.
 fn arguments(
     kernel: &KernelArgs,
     bindings: &Bindings,
@@ -70,7 +70,7 @@ fn arguments(
                 place.zip(&bindings.push).for_each(|(place, byte)| *place = *byte);
                 continue;
             }
-            // A runtime passes it.
+            // `hsa::prepare` fills hidden arguments.
             KernelArgKind::BlockCount(_) => continue,
         };
         let place = segment.iter_mut().skip(arg.offset as usize).take(arg.size as usize);
@@ -79,7 +79,7 @@ fn arguments(
     Ok(segment)
 }
 
-/// Loads the code object of a kernel, and sets up what it finds when it starts.
+/// Loads the code object of a kernel, and sets up its initial state.
 pub(super) fn start(
     compiled: &CompileView,
     kernel: &KernelArgs,

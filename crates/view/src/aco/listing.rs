@@ -12,7 +12,7 @@ pub(super) struct ListedInst<'a> {
     /// Bytes from the start of the code.
     offset: usize,
     text: String,
-    /// The line that it comes from.
+    /// The source line that it comes from.
     #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<JsonSource<'a>>,
 }

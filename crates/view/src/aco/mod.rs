@@ -70,7 +70,7 @@ pub struct CompileView {
     compiled: Compiled,
     gpu: Gpu,
     entry: String,
-    /// Of a compute shader.
+    /// The size of a workgroup of a compute shader.
     workgroup_size: Option<[u32; 3]>,
     stage: Stage,
     /// Parts that are concatenated with it: before and after it.
@@ -102,7 +102,7 @@ impl CompileView {
         Ok(CompileView { compiled, gpu, entry, workgroup_size, stage, prolog, epilog, texts })
     }
 
-    /// The same, where assembly shows lines of these sources.
+    /// The same, with texts of sources whose lines assembly shows.
     #[must_use]
     pub fn with_texts(self, texts: Vec<SourceText>) -> CompileView {
         CompileView { texts, ..self }

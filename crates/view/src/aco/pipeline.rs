@@ -100,7 +100,7 @@ impl PipelineView {
         Ok(PipelineView { programs, attributes, gpu: options.gpu })
     }
 
-    /// The same, where assembly shows lines of these sources.
+    /// The same, with texts of sources whose lines assembly shows.
     #[must_use]
     pub fn with_texts(mut self, texts: &[SourceText]) -> PipelineView {
         self.programs.iter_mut().for_each(|program| program.code.texts = texts.to_vec());

@@ -78,16 +78,16 @@ pub enum EmulationError {
     /// Memory is too large.
     #[error(transparent)]
     Memory(#[from] MapError),
-    /// The code object of a kernel is not made.
+    /// The code object of the kernel cannot be made.
     #[error(transparent)]
     Object(#[from] CompileViewError),
-    /// It is not read.
+    /// The code object of the kernel cannot be read.
     #[error(transparent)]
     NotRead(#[from] NotCodeObject),
-    /// It has no descriptor of a kernel.
+    /// The code object has no kernel descriptor.
     #[error("the code object has no kernel")]
     NoKernel,
-    /// The kernel is not launched.
+    /// The kernel cannot be launched.
     #[error(transparent)]
     Launch(#[from] LaunchError),
     /// The interpreter does not come to the end.
@@ -96,7 +96,7 @@ pub enum EmulationError {
 }
 
 impl EmulationError {
-    /// Descriptors of this class are not bound.
+    /// The error for resources of a class that `--run` does not bind.
     pub(super) fn of_class(class: ResourceClass) -> EmulationError {
         EmulationError::Resource(match class {
             ResourceClass::UniformTexelBuffer | ResourceClass::StorageTexelBuffer => "texel buffers",
@@ -188,21 +188,21 @@ fn word(bytes: &[u8], number: usize) -> u32 {
     bytes.iter().take(4).rev().fold(0, |word, byte| word << 8 | u32::from(*byte))
 }
 
-/// What a run begins with.
+/// The initial state of a run.
 pub(super) struct EmulationStart {
     pub memory: SimMemory,
-    /// By number of the memory of the bindings: its address.
+    /// By number of a memory of the bindings: its address.
     pub buffers: Vec<u64>,
     pub program: Program,
     pub dispatch: Dispatch,
 }
 
-/// Where what follows so many bytes begins.
+/// The address for whatever follows `size` bytes at `start`.
 fn after(start: u64, size: usize) -> u64 {
     (start + size as u64 + ALIGNMENT).next_multiple_of(ALIGNMENT)
 }
 
-/// Maps the memory of bindings from an address on: the address of each, and that after all.
+/// Maps the memories of bindings from an address on. Returns the address of each, and the next free one.
 pub(super) fn map_buffers(
     bindings: &Bindings,
     memory: &mut SimMemory,
@@ -226,7 +226,7 @@ struct Layout {
     /// By set: the low word of its address.
     tables: BTreeMap<u32, u32>,
     push: u32,
-    /// By number of the memory of the bindings: its address.
+    /// By number of a memory of the bindings: its address.
     buffers: Vec<u64>,
 }
 
@@ -285,7 +285,7 @@ impl Layout {
         Ok(Layout { memory, tables, push, buffers })
     }
 
-    /// Sets the registers that a driver sets.
+    /// Sets the registers as a driver does.
     fn set_registers(&self, compiled: &Compiled, gpu: &Gpu, push: &[u8], dispatch: &mut Dispatch) {
         let groups = dispatch.groups;
         dispatch.lds = compiled.code.lds_bytes;
@@ -324,7 +324,7 @@ impl Layout {
         }
     }
 
-    /// A run as a driver starts it.
+    /// The initial state of a run as a driver sets it up.
     fn start(
         shader: &Shader,
         compiled: &Compiled,

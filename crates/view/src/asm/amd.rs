@@ -232,14 +232,14 @@ fn object<'a>(made: &'a Assembly, loader: Loader, gpu: &Gpu) -> CodeObject<'a> {
     object
 }
 
-/// Files that a source names are numbered up to this; others have no lines.
+/// The largest number of a `.file` directive that gets lines.
 const MOST_FILES: u32 = 1 << 16;
 
-/// Adds the lines that a source gives its code.
+/// Adds the source lines of the `.loc` directives.
 fn add_lines(made: &Assembly, object: &mut CodeObject<'_>) {
     let last = made.files.keys().next_back().copied().filter(|last| *last < MOST_FILES);
     let (Some(last), Some(primary)) = (last, made.files.values().next()) else { return };
-    // File 0 is that of the unit; what has no name is not referred to.
+    // File 0 is that of the unit; numbers without a name are not referred to.
     let mut files: Vec<String> =
         (0..=last).map(|number| made.files.get(&number).cloned().unwrap_or_default()).collect();
     if files[0].is_empty() {

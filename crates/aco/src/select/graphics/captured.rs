@@ -1,11 +1,11 @@
-//! Transform feedback by primitive shaders, from gfx11 on. Vertices are in LDS, and a lane has a primitive. Primitives are written in their order in the workgroup, and workgroups
-//! in that of the draw: [`Argument::GroupInfo`] has the place of the workgroup.
+//! Transform feedback by primitive shaders, from gfx11 on. Vertices are in LDS, and each lane has a primitive. Primitives are written in their order in the workgroup, and workgroups
+//! write in the order of the draw: [`Argument::GroupInfo`] has the position of the workgroup.
 //!
-//! The first wave reserves as many bytes of each buffer as the primitives of the workgroup need. If they do not all fit, it gives back what the others need: a primitive is written
-//! to all buffers of its stream or to none. It leaves in LDS where the workgroup may write in each buffer, and how many primitives of each stream fit; then all lanes
+//! The first wave reserves as many bytes of each buffer as the primitives of the workgroup need. If they do not all fit, it gives back the bytes of those that do not, because a primitive is written
+//! to all buffers of its stream or to none. It stores in LDS where the workgroup may write in each buffer, and how many primitives of each stream fit; then all lanes
 //! with such a primitive write its vertices.
 //!
-//! gfx11 counts in registers of GDS. `ds_ordered_count` waits for the turn of the workgroup, and later gives it on. gfx12 counts in memory ([`Argument::CaptureState`]);
+//! gfx11 counts in GDS registers. `ds_ordered_count` waits for the turn of the workgroup, and later passes the turn on. gfx12 counts in memory ([`Argument::CaptureState`]);
 //! `global_atomic_ordered_add_b64` does nothing before it is the turn of the workgroup, so it is repeated until then.
 //!
 //! Facts: AMD's ISA manual of RDNA 3 (registers of GDS), Mesa's `ac_nir_lower_ngg` (bits of the offset, pairs in memory), AMD's LLPC (waits between the steps).
@@ -23,14 +23,14 @@ use unwedge_isa::amdgcn::waits::{Counter, fields};
 use unwedge_isa::amdgcn::{Mods, Opcode};
 use unwedge_shader::ir::{Access, MemoryKinds, Modes, Primitive, Stage};
 
-/// The place of the workgroup in the order of the draw.
+/// The bits with the position of the workgroup in the order of the draw.
 const ORDERED_ID: (u32, u32) = (0, 12);
 /// Bits of the offset of `ds_ordered_count`: the turn of the wave ends, and it does not come again.
 const RELEASE: u32 = 3 << 8;
-/// The registers of GDS that count what is written to each buffer, and from which on there are two for each stream: how many primitives there were, and how many are written.
+/// The first of the GDS registers that count bytes written to each buffer, and the first of two registers for each stream: primitives needed, and primitives written.
 const WRITTEN: u32 = 0;
 const PRIMITIVES: u32 = 8;
-/// Where [`Argument::CaptureState`] has how many bytes are written, in a pair; bytes of a pair; where two counts of primitives of each stream follow, and their bytes.
+/// The layout of [`Argument::CaptureState`]: the offset of the bytes written in a pair, the size of a pair, the offset of the two counts of primitives of each stream, and the size of a count.
 const PAIR_WRITTEN: u32 = 4;
 const PAIR_BYTES: u32 = 8;
 const PAIR_COUNTS: u32 = BUFFERS as u32 * PAIR_BYTES;
@@ -39,7 +39,7 @@ const COUNT_BYTES: u32 = 8;
 const GROUP_VERTICES: u32 = 256;
 /// Dwords that one instruction stores.
 const RUN: usize = 4;
-/// Loads and stores that other waves of the GPU see.
+/// Accesses that are coherent between all waves of the GPU.
 const COUNTERS: Payload =
     Payload::Memory(Memory { kinds: MemoryKinds::OUTPUTS, access: Access::ATOMIC, private: false });
 
@@ -49,24 +49,24 @@ pub(super) struct StreamPrimitives {
     pub(super) stream: u8,
     /// Lanes with a primitive.
     pub(super) lanes: Operand,
-    /// Their numbers.
+    /// The number of each lane's primitive.
     pub(super) number: Operand,
-    /// How many there are.
+    /// The count of primitives.
     pub(super) count: Operand,
 }
 
-/// What the first wave reserves of a buffer.
+/// The space that the first wave reserves in a buffer.
 struct Reservation {
     buffer: u8,
     stream: u8,
-    /// Bytes of the buffer, and of a primitive.
+    /// The sizes in bytes of the buffer, and of a primitive.
     size: Operand,
     bytes: Operand,
     /// Bytes of all primitives.
     needed: Operand,
 }
 
-/// Components that follow each other in a buffer and in LDS: offsets, and how many.
+/// Components that are consecutive in a buffer and in LDS: their offsets and count.
 struct CapturedRun {
     buffer: u32,
     local: u32,
@@ -74,7 +74,7 @@ struct CapturedRun {
 }
 
 impl Selector<'_> {
-    /// The end of a vertex: its captured outputs go to LDS.
+    /// Stores the captured outputs of a vertex to LDS, at its end.
     pub(super) fn stage_captured(&mut self) {
         let slots = self.interface.captures.slots(0);
         if slots.vertex.is_empty() {
@@ -91,7 +91,7 @@ impl Selector<'_> {
         }
     }
 
-    /// What a workgroup without a geometry shader does after its vertices: captures its primitives.
+    /// Captures the primitives of a workgroup without a geometry shader, after its vertices.
     pub(in crate::select) fn capture_group(&mut self) -> Selected<()> {
         let slots = self.interface.captures.slots(0);
         if slots.vertex.is_empty() {
@@ -120,7 +120,7 @@ impl Selector<'_> {
         })
     }
 
-    /// Captures primitives, of streams that are captured. `vertices` is how many a primitive has; `place` says where in LDS one of them is.
+    /// Captures the primitives of captured streams. `vertices` is the number of vertices of a primitive; `place` returns where in LDS a vertex is.
     pub(super) fn capture_primitives<T>(
         &mut self,
         streams: &[(StreamPrimitives, T)],
@@ -183,7 +183,7 @@ impl Selector<'_> {
         Ok(())
     }
 
-    /// A dword that the first wave leaves in LDS: where a buffer is written, or after those how many primitives of a stream are.
+    /// A dword that the first wave stores in LDS: by buffer, the offset at which the workgroup writes; after those, by stream, the number of primitives that it writes.
     fn capture_word(&mut self, number: u32) -> SlotPlace {
         let state = match self.shader.info.stage {
             Stage::Geometry => self.emitted_capture_state(),
@@ -204,7 +204,7 @@ impl Selector<'_> {
         self.table_descriptor(address, buffer.into())
     }
 
-    /// What is captured of a stream in a buffer, in parts that are stored at once.
+    /// The captured components of a stream in a buffer, in runs that one instruction stores.
     fn captured_runs(&self, stream: u8, buffer: u8) -> Vec<Vec<CapturedRun>> {
         let captures = &self.interface.captures;
         let geometry = self.shader.info.stage == Stage::Geometry;
@@ -264,13 +264,13 @@ impl Selector<'_> {
         }
     }
 
-    /// The lanes that count, in the first wave: from gfx12 on one for each buffer.
+    /// The lanes of the first wave that count: from gfx12 on one for each buffer.
     fn counting_lanes(&mut self) -> Operand {
         let count = if self.gfx >= Gfx::Gfx12 { BUFFERS as u32 } else { 1 };
         self.first_lanes(Operand::c32(count))
     }
 
-    /// What the first wave does: it leaves in LDS what [`Selector::capture_word`] says.
+    /// Reserves space, in the first wave, and stores the dwords of [`Selector::capture_word`] in LDS.
     fn reserve(&mut self, streams: &[(u8, Operand)], vertices: Operand) -> Selected<()> {
         let mut buffers = Vec::new();
         let mut all = Operand::c32(0);
@@ -293,7 +293,7 @@ impl Selector<'_> {
             }
             Ok(())
         })?;
-        // Without buffers nothing is captured, and nothing counts.
+        // Without buffers nothing is captured or counted.
         let bound = self.salu_compare(Opcode::s_cmp_lg_u32, &[all, Operand::c32(0)]);
         let mut selected = Ok(());
         self.only_if(bound, |selector| {
@@ -347,12 +347,12 @@ impl Selector<'_> {
         Ok(())
     }
 
-    /// How many primitives fit in the rest of a buffer, if they are fewer than the workgroup has; else at least as many.
+    /// The number of primitives that fit in the rest of a buffer. If the primitives of the workgroup fit, any number that is not less than theirs.
     fn fitting_primitives(&mut self, own: &Reservation, begin: Operand) -> Operand {
         let (s1, v1) = (RegClass::S1, RegClass::V1);
         let used = self.salu(Opcode::s_min_u32, s1, &[begin, own.size]);
         let rest = self.salu(Opcode::s_sub_u32, s1, &[own.size, used]);
-        // So the quotient is small, and wrong by less than one.
+        // So the quotient is small, and its error is less than one.
         let rest = self.salu(Opcode::s_min_u32, s1, &[rest, own.needed]);
         let bytes = self.valu(Opcode::v_cvt_f32_u32, v1, &[own.bytes]);
         let inverse = self.valu(Opcode::v_rcp_iflag_f32, v1, &[bytes]);
@@ -369,7 +369,7 @@ impl Selector<'_> {
         self.salu(Opcode::s_add_u32, s1, &[quotient, more])
     }
 
-    /// Adds to the counts of buffers in GDS, in the order of workgroups. Returns the counts before.
+    /// Adds to the counts of buffers in GDS, in the order of workgroups. Returns the old counts.
     fn reserve_gds(&mut self, needed: &[(u8, Operand)]) -> Vec<Operand> {
         let group = self.field(Argument::GroupInfo, ORDERED_ID);
         let none = Operand::c32(0);
@@ -386,7 +386,7 @@ impl Selector<'_> {
         before.into_iter().map(|count| self.in_scalar(count)).collect()
     }
 
-    /// Adds to or subtracts from a register of GDS. Returns its low word before.
+    /// Adds to or subtracts from a GDS register. Returns its old low word.
     fn gds_register(&mut self, opcode: Opcode, register: u32, by: Operand) -> Operand {
         let before = self.gds(opcode, RegClass::V2, by, register * 4, Operand::c32(0));
         self.words(before)[0]
@@ -420,7 +420,7 @@ impl Selector<'_> {
         self.create(RegClass::S2, &[low, Operand::c32(self.options.address_high)])
     }
 
-    /// In each of the first lanes the value of its buffer.
+    /// A vector with the value of each buffer in the lane of that number.
     fn by_buffer(&mut self, values: &[(u8, Operand)]) -> Operand {
         let lane = self.lane();
         values.iter().fold(Operand::c32(0), |all, (buffer, value)| {
@@ -429,7 +429,7 @@ impl Selector<'_> {
         })
     }
 
-    /// Adds to the counts of buffers in memory, in the order of workgroups. Returns the counts before.
+    /// Adds to the counts of buffers in memory, in the order of workgroups. Returns the old counts.
     fn reserve_memory(&mut self, needed: &[(u8, Operand)]) -> Vec<Operand> {
         let group = self.field(Argument::GroupInfo, ORDERED_ID);
         let bytes = self.by_buffer(needed);

@@ -3,7 +3,7 @@
 //! this vertex, or none.
 //!
 //! LDS has at [`Argument::EmittedLds`] the vertices, as many for each invocation as it may emit; then, at the place in the upper half, a dword for each wave with the number of vertices of those
-//! before it, followed by their sum; and 64 bytes later the vertex for each number. If streams are captured, the same counts of the primitives of each stream come before the numbers, and
+//! before it, followed by their sum; and after 64 bytes, for each number, the vertex that has it. If streams are captured, the same counts of the primitives of each stream come before the numbers, and
 //! the state of [`super::captured`].
 
 use super::captured::StreamPrimitives;
@@ -25,14 +25,14 @@ use unwedge_shader::ir::Builtin;
 /// Halves of [`Argument::EmittedLds`].
 const VERTICES: (u32, u32) = (0, 16);
 const COUNTS: (u32, u32) = (16, 16);
-/// The number of the counts of vertices. Those of the primitives of streams follow.
+/// The index of the vertex counts. The primitive counts of the streams follow.
 pub(super) const VERTEX_COUNTS: u32 = 0;
 /// How many waves a workgroup has.
 const WAVES: (u32, u32) = (28, 4);
 /// The null primitive.
 pub(super) const NO_PRIMITIVE: u32 = 0x8000_0000;
 
-/// The number of the counts of the primitives of a stream.
+/// The index of the primitive counts of a stream.
 fn stream_counts(stream: u8) -> u32 {
     1 + u32::from(stream)
 }
@@ -84,7 +84,7 @@ impl Selector<'_> {
         SlotPlace::at(self.sum(begin, own), counts * COUNT_BYTES)
     }
 
-    /// Where the first wave leaves what the others need for transform feedback.
+    /// Where in LDS the first wave stores the transform feedback state that the other waves need.
     pub(super) fn emitted_capture_state(&mut self) -> SlotPlace {
         let begin = self.field(Argument::EmittedLds, COUNTS);
         SlotPlace::at(begin, stream_counts(OTHER_STREAMS as u8 + 1) * COUNT_BYTES)
@@ -153,8 +153,8 @@ impl Selector<'_> {
         })
     }
 
-    /// Takes the primitive from the flags of vertices that end a triangle which is culled. Returns the lanes with a vertex of another one: the three vertices of a triangle
-    /// that is left follow each other among those.
+    /// Clears [`COMPLETES`] in the flags of vertices that end a culled triangle. Returns the lanes with a vertex of a triangle that is not culled. The three vertices of such a
+    /// triangle are consecutive among those lanes.
     fn cull_emitted(
         &mut self,
         thread: Operand,
@@ -303,7 +303,7 @@ impl Selector<'_> {
         self.export_vertex()
     }
 
-    /// A vertex of the primitive that ends with one. Of a triangle that turns the other way, the second and the third vertex change places.
+    /// A vertex of the primitive that ends with the vertex `last`. In a triangle with reversed winding, the second and the third vertex are swapped.
     fn corner(&mut self, last: Operand, flags: Operand, vertices: u32, place: u32) -> Operand {
         let back = Operand::c32(vertices - 1 - place);
         let vertex = if back.as_const() == Some(0) { last } else { self.vector_sub(last, back) };

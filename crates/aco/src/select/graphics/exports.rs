@@ -18,9 +18,9 @@ const MRTZ: u32 = 8;
 const NULL: u32 = 9;
 const POSITION: u32 = 12;
 const PARAMETER: u32 = 32;
-/// The first of two targets for both sources of blending, from gfx11 on.
+/// The first of the two export targets for dual-source blending, from gfx11 on.
 const BLEND_SOURCES: u32 = 21;
-/// Every other bit of a lane mask.
+/// The even lanes of 32.
 const EVEN_LANES: u32 = 0x5555_5555;
 /// Distances to clip and cull planes that the hardware takes.
 const DISTANCES: usize = 8;
@@ -307,7 +307,7 @@ impl Selector<'_> {
         Ok(())
     }
 
-    /// Both sources of blending, as gfx11 and later take them: the first target has those of even lanes, the second those of odd lanes, each with the
+    /// Exports of both sources of dual-source blending for gfx11 and later: the first target has the sources of even lanes, the second those of odd lanes, each with the
     /// first source in the even lane of a pair and the second one in the odd lane.
     fn blend_sources(&mut self, first: SlotValues, second: SlotValues) -> [Export; 2] {
         const SWAPPED: [i32; 4] = [1, 0, 3, 2];

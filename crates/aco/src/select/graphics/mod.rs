@@ -1,4 +1,4 @@
-//! What only graphics stages have: inputs, interpolation, exports, helpers. See [`crate::abi`] for what registers hold at the start.
+//! Selection for graphics stages only: inputs, interpolation, exports, helpers. See [`crate::abi`] for the initial contents of registers.
 
 mod attributes;
 mod captured;

@@ -1,7 +1,7 @@
 //! Inputs of pixel shaders: attributes, interpolated or of the provoking vertex, and what the hardware gives a pixel.
 //!
 //! Up to gfx10 an interpolation reads parameters in LDS. Later they are loaded into the lanes of a quad first, which is done where all lanes of the quad are
-//! active: at the start of the shader, or outside of constructs that lanes part in.
+//! active: at the start of the shader, or outside of divergent constructs.
 
 use super::{Selected, Selector};
 use crate::abi::{Argument, PixelInput, PixelProlog};
@@ -178,7 +178,7 @@ impl Selector<'_> {
     /// The parameters of a component in the lanes of each quad.
     fn load_parameters(&mut self, inst: Inst, attribute: Operand) -> Selected<Operand> {
         if !self.parameters() {
-            return Err(self.unsupported(inst, Some("where not all lanes of a quad may come")));
+            return Err(self.unsupported(inst, Some("where lanes of the quad may be inactive")));
         }
         Ok(self.hw(Opcode::lds_param_load, RegClass::V1, &[attribute, M0]))
     }

@@ -302,7 +302,7 @@ fn exported(
     of: &GroupRun<'_>,
     messages: &[WaveMessage],
     memory: &SimMemory,
-    Left { vertices: all, words: wanted }: Left<'_>,
+    RemainingPrimitives { vertices: all, words: wanted }: RemainingPrimitives<'_>,
 ) -> Result<(), Problem> {
     let wrong = |what: String| Err(("output", what));
     let mut values: BTreeMap<(u8, usize), [Option<u32>; 4]> = BTreeMap::new();
@@ -364,7 +364,7 @@ fn exported(
 }
 
 /// Vertices that are exported, each with the invocation that emitted it, and the words of primitives, one for each vertex.
-struct Left<'e> {
+struct RemainingPrimitives<'e> {
     vertices: Vec<(usize, &'e Slots)>,
     words: Vec<u32>,
 }
@@ -372,10 +372,14 @@ struct Left<'e> {
 /// Whether the triangle with these vertices is culled.
 type Culled<'a> = dyn Fn(&[&Slots]) -> bool + 'a;
 
-/// What is left of the first stream if some triangles are culled. `None` of them: all vertices are left.
-fn left<'e>(expected: &'e GroupExpectation, of: &GroupRun<'_>, culled: Option<&Culled<'_>>) -> Left<'e> {
+/// The vertices and primitives of the first stream that are left after culling. Without `culled`, all of them are left.
+fn left<'e>(
+    expected: &'e GroupExpectation,
+    of: &GroupRun<'_>,
+    culled: Option<&Culled<'_>>,
+) -> RemainingPrimitives<'e> {
     let distance = if of.options.gpu.generation() >= Gfx::Gfx12 { 9 } else { 10 };
-    let mut left = Left { vertices: Vec::new(), words: Vec::new() };
+    let mut left = RemainingPrimitives { vertices: Vec::new(), words: Vec::new() };
     for (invocation, strips) in expected.strips.iter().enumerate() {
         let vertices = strips.stream(0);
         let mut own = strips.primitives(0, expected.second.info.output_primitive);
@@ -401,7 +405,7 @@ fn left<'e>(expected: &'e GroupExpectation, of: &GroupRun<'_>, culled: Option<&C
     left
 }
 
-/// Workgroups of primitive shaders that cull what geometry shaders emit. Returns how many triangles had to stay, and how many had to go; `None` if the reference does not know of one.
+/// Workgroups of primitive shaders that cull what geometry shaders emit. Returns how many triangles had to be kept, and how many had to be culled; `None` if the reference cannot decide about one.
 pub fn judge_culled(
     expected: &GroupExpectation,
     programs: &GroupPrograms,

@@ -67,10 +67,10 @@ pub(super) struct GroupRun<'e> {
     /// Where emitted vertices and their numbers are in LDS.
     emitted: [u32; 2],
     pub(super) lds: u32,
-    /// The place of the workgroup in the order of the draw, and what it finds of turns and registers of streamout.
+    /// The position of the workgroup in the order of the draw, and the turn and streamout registers at its start.
     pub(super) order: u32,
     pub(super) ordered: OrderedState,
-    /// What it culls.
+    /// The culling state.
     pub(super) culls: Option<CullReference>,
 }
 

@@ -1,21 +1,21 @@
-//! Source lines of code: `.file` names sources, `.loc` says which line the next instructions come from.
+//! Source lines of code: `.file` names source files, `.loc` sets the line of the instructions that follow.
 //!
-//! Never: DWARF, which whoever writes the object makes of them.
+//! Never: DWARF, which the writer of the object makes from them.
 
 use super::statement::{LineRest, quoted};
 use super::{LineMark, SourcePass, SourceProblem};
 use std::collections::BTreeMap;
 
-/// Sources and lines, as far as the file was read.
+/// Source files and lines in the part of the assembly that was read so far.
 #[derive(Debug, Default)]
 pub(super) struct LineState {
     pub(super) files: BTreeMap<u32, String>,
     pub(super) marks: Vec<LineMark>,
-    /// File, line and column of a directive that no instruction follows yet.
+    /// File, line and column of the last directive, if no instruction has followed it yet.
     next: Option<(u32, u32, u32)>,
 }
 
-/// The next text in quotes, and what follows it.
+/// The next quoted string, and the text after it.
 fn next_text(text: &str) -> Option<(String, &str)> {
     let start = text.trim_start();
     let mut escaped = false;
@@ -31,7 +31,8 @@ fn next_text(text: &str) -> Option<(String, &str)> {
 impl SourcePass<'_> {
     /// `.file 1 "name"` or `.file 1 "folder" "name"`, and what compilers write after it; `.file "name"` is for a symbol.
     pub(super) fn source_file(&mut self, rest: LineRest<'_>) -> Result<(), (usize, SourceProblem)> {
-        let wrong = (rest.column, SourceProblem::Expected("a number and the name of a source in quotes"));
+        let wrong =
+            (rest.column, SourceProblem::Expected("a number and the name of a source file in quotes"));
         if rest.text.trim_start().starts_with('"') {
             return Ok(());
         }
@@ -46,14 +47,14 @@ impl SourcePass<'_> {
         Ok(())
     }
 
-    /// `.loc 1 12 5`: file, line, column, and options that speak to debuggers.
+    /// `.loc 1 12 5`: file, line, column, and options for debuggers.
     pub(super) fn source_line(&mut self, rest: LineRest<'_>) -> Result<(), (usize, SourceProblem)> {
         let mut words = rest.text.split_whitespace();
         let mut number = || words.next().and_then(|word| word.parse::<u32>().ok());
         let (Some(file), Some(line)) = (number(), number()) else {
             return Err((
                 rest.column,
-                SourceProblem::Expected("the number of a source, a line and a column"),
+                SourceProblem::Expected("the number of a source file, a line and a column"),
             ));
         };
         if !self.lines.files.contains_key(&file) {

@@ -44,7 +44,7 @@ pub enum SourceSectionKind {
     Zeros,
     /// Notes.
     Note,
-    /// Bytes that are not loaded, as those of debug information.
+    /// Bytes that are not loaded, such as debug information.
     Unloaded,
 }
 
@@ -126,12 +126,12 @@ pub struct Metadata {
     pub lines: Vec<MetadataLine>,
 }
 
-/// Code from a place on, up to the next place, comes from a line of a source (`.loc`).
+/// The source line of code from an offset up to the next mark (`.loc`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineMark {
     /// Index of the section.
     pub section: usize,
-    /// Where in it, in bytes.
+    /// The offset in the section, in bytes.
     pub offset: usize,
     /// The number of the file.
     pub file: u32,
@@ -152,7 +152,7 @@ pub struct Assembly {
     pub relocations: Vec<Relocation>,
     /// Metadata, in the order of the file: see [`Assembly::encode_metadata`].
     pub metadata: Vec<Metadata>,
-    /// Names of sources by their numbers (`.file`).
+    /// Names of source files by their numbers (`.file`).
     pub files: BTreeMap<u32, String>,
     /// Lines of code, in the order of the file.
     pub lines: Vec<LineMark>,
@@ -225,8 +225,8 @@ pub enum SourceProblem {
     /// What a directive takes is not there.
     #[error("expected {0}")]
     Expected(&'static str),
-    /// A line of a source without a name.
-    #[error("source {0} has no .file before this")]
+    /// A line of a file that no `.file` names.
+    #[error("file {0} is not defined by a .file directive before this line")]
     NoFile(u32),
     /// Something is left at a line's end.
     #[error("nothing more is expected on this line")]

@@ -573,7 +573,7 @@ fn set_operand(
     let mut ty = slot.ty;
     if let OperandSyntax::Value(value) = &mut operand.kind {
         *value = accept::written(opcode, *value, gpu);
-        // What does not fit 16 bits is a literal, though it may look like a constant of 32.
+        // A value that does not fit in 16 bits is a literal, even if it is an inline constant in 32 bits.
         if opcode.row().traits.has(Trait::Mix) && !value.float && !accept::fits(value.value, 16) {
             (ty, value.literal) = (Type::B32, true);
         }

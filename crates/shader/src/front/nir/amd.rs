@@ -276,7 +276,7 @@ impl<'t> Translator<'_, 't> {
     /// What registers hold.
     pub fn register(&mut self, inst: &InstText<'_>, registers: AmdRegisters) -> Result<Value> {
         let Some((_, ty)) = inst.def else { return invalid("an argument has no result") };
-        // Zero stands for no bound.
+        // Zero means no bound.
         let most = self.program.index(inst, "arg_upper_bound_u32_amd")?.unwrap_or(0);
         let most = u32::try_from(most).ok().filter(|most| *most > 0).unwrap_or(u32::MAX);
         let registers = AmdInput { registers, most };

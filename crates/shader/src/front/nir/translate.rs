@@ -140,7 +140,7 @@ pub(super) fn translate(
         let branch = merged && (part == 0 || !joined && !chooses_lanes(program));
         if branch {
             let bit = if part == 0 { 0 } else { SECOND_COUNT };
-            // The driver adds what the text does not have: the vertices of other waves must be in LDS.
+            // The driver adds a barrier that the text does not have: the vertices of other waves must be in LDS.
             if part > 0 && program.stage == Some(Stage::Geometry) {
                 let barrier = Payload::Barrier(BarrierInfo {
                     execution: Scope::Workgroup,

@@ -382,7 +382,8 @@ impl Translator<'_> {
             size,
             attachment: get(Decoration::InputAttachmentIndex),
         });
-        self.bindings.push(Binding { id: var.id, kind: ValKind::Resource { resource, ty, nonuniform: false } });
+        self.bindings
+            .push(Binding { id: var.id, kind: ValKind::Resource { resource, ty, nonuniform: false } });
         Ok(())
     }
 

@@ -1,6 +1,6 @@
-//! Texts of sources that a module has: `OpSource`, and `DebugSource` of `NonSemantic.Shader.DebugInfo`.
+//! Source texts in a module: `OpSource`, and `DebugSource` of `NonSemantic.Shader.DebugInfo`.
 //!
-//! Never: an error. What is malformed ends the search.
+//! Never: an error. A malformed instruction ends the search.
 
 use super::glsl::{DEBUG_SOURCE, DEBUG_SOURCE_CONTINUED};
 use super::module::{Instr, instruction, string};
@@ -48,7 +48,7 @@ impl<'w> Texts<'w> {
         }
     }
 
-    /// Takes an instruction that is not in a function.
+    /// Processes an instruction outside of functions.
     fn take(&mut self, inst: Instr<'w>) {
         let words = inst.words;
         match inst.op {

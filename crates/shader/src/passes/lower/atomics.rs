@@ -1,7 +1,7 @@
-//! Lowers atomic operations that a machine does not have to loops: takes any shader; afterwards none of those that the caller names is left.
+//! Lowers atomic operations that a machine does not have to loops: takes any shader; afterwards none of the operations that the caller names is left.
 //!
-//! The loop loads the value, computes, and writes by [`Op::AtomicCompare`] if memory still holds what was loaded; else it computes
-//! again from what is there. Helper invocations, whose atomics do nothing, do not enter it.
+//! The loop loads the old value, computes the new one, and writes it by [`Op::AtomicCompare`] if memory still holds the old value; otherwise it
+//! repeats this with the value that memory holds now. Helper invocations, whose atomic operations do nothing, do not enter the loop.
 
 use super::{at_end, replace};
 use crate::ir::{
@@ -10,18 +10,18 @@ use crate::ir::{
 };
 use crate::substitution::Substitution;
 
-/// What an atomic operation changes.
+/// The target of an atomic operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AtomicTarget {
-    /// Memory of a space.
+    /// Memory of an address space.
     Memory(Space),
     /// A texel.
     Image(Dim),
 }
 
-/// Lowers the atomic operations that `missing` is true for.
+/// Lowers the atomic operations for which `missing` returns true.
 pub fn lower_atomics(shader: &mut Shader, missing: &dyn Fn(AtomicOp, Base, AtomicTarget) -> bool) -> bool {
-    // A function may be called by helpers that another one has made.
+    // A function may be called by invocations that became helpers in another function.
     let demotes = |func: &Function| func.walk().any(|inst| func.op(inst) == Op::Demote);
     let helpers = shader.info.stage == Stage::Fragment || shader.functions().iter().any(demotes);
     let mut changed = false;
@@ -82,7 +82,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// Writes a value if another one is there; the result is what was there.
+    /// Writes a value if memory holds the expected one; the result is the old value.
     fn write(&self, b: &mut Builder<'_>, new: Value, compared: Value) -> Value {
         let args = [&[new, compared], self.place].concat();
         let (op, payload) = match self.payload {

@@ -3,7 +3,7 @@
 use super::int64::{Pair, Words};
 use crate::ir::{Base, Op, Value};
 
-/// 2 to the power of 32 in the bits of a float, and one over that.
+/// The bits of the floats 2^32 and 2^-32.
 fn word_scales(base: Base) -> (u64, u64) {
     match base {
         Base::B64 => (0x41f0_0000_0000_0000, 0x3df0_0000_0000_0000),
@@ -22,7 +22,7 @@ pub(super) fn to_float(w: &mut Words, op: Op, integer: Pair, base: Base) -> Valu
     } else {
         integer
     };
-    // A float of 16 bits is infinite long before one of 32 bits rounds.
+    // An integer large enough to be rounded to a 32-bit float is infinite as a 16-bit float.
     let wide = if base == Base::B16 { Base::B32 } else { base };
     let mut float = match wide {
         Base::B64 => {
@@ -45,14 +45,14 @@ pub(super) fn to_float(w: &mut Words, op: Op, integer: Pair, base: Base) -> Valu
     float
 }
 
-/// The float of 32 bits next to an unsigned integer.
+/// The 32-bit float nearest to an unsigned integer.
 fn to_single(w: &mut Words, integer: Pair) -> Value {
     let (zero, one, last) = (w.word(0), w.word(1), w.word(31));
     let top = w.op(Op::FindUMsb, &[integer.hi]);
     let shift = w.op(Op::ISub, &[last, top]);
-    // The upper 32 bits from the highest one on. The lowest of them also says whether any bit after them is set, which is all that rounding asks.
+    // The 32 bits from the highest set bit on. The lowest of them is also a sticky bit for the bits after them, which is enough for correct rounding.
     let upper = w.op(Op::IShl, &[integer.hi, shift]);
-    // By 32 - shift, which may be 32.
+    // A shift right by 32 - shift, which may be 32, in two steps.
     let half = w.op(Op::UShr, &[integer.lo, one]);
     let carried = w.op(Op::UShr, &[half, top]);
     let upper = w.op(Op::IOr, &[upper, carried]);

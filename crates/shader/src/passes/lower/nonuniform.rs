@@ -1,9 +1,9 @@
 //! Lowers descriptors that are chosen by an index that differs within a subgroup: takes any shader; afterwards the index of a descriptor that an
 //! access uses directly is the same in all invocations that execute it together.
 //!
-//! Where the index or the access is marked `nonuniform`, the access becomes a loop: each iteration takes the index of the first invocation that is left, and those with the same
-//! index leave the loop with the access done. Other indices are the same in all invocations of a correct shader, though the analysis does not see it: that of
-//! the first one is taken. In a loop there are no quads, so sampling gets derivatives from before it. Queries of levels cannot, and stay.
+//! Where the index or the access is marked `nonuniform`, the access becomes a loop: each iteration takes the index of the first remaining invocation, and the invocations with the same
+//! index do the access and leave the loop. Other indices are the same in all invocations of a correct shader, even if the analysis cannot prove it, so the index of
+//! the first invocation is used. Quads are not complete in the loop, so sampling uses derivatives that are computed before it. Level-of-detail queries cannot do so, and are left as they are.
 
 use super::at_end;
 use super::textures::{operand, set_operands};
@@ -147,7 +147,7 @@ fn lower(
     true
 }
 
-/// The indices of the first invocation. One index of several descriptors is read once.
+/// The indices of the first invocation. An index that several descriptors share is read once.
 fn make_indices(b: &mut Builder<'_>, descriptors: &[ChosenDescriptor]) -> Vec<Value> {
     let mut read: Vec<(Value, Value)> = Vec::new();
     let mut first = |index: Value| {

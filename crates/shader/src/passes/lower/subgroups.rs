@@ -1,6 +1,6 @@
 //! Lowers subgroup operations: takes any shader; afterwards none that the options name is left.
 //!
-//! The replacements need ballots, `broadcast` and (without `shuffles`) `shuffle` of scalars of 32 bits, and the number of the invocation. Reductions and scans
+//! The replacements need ballots, `broadcast` and (without `shuffles`) `shuffle` of scalars of 32 bits, and the invocation's number in the subgroup. Reductions and scans
 //! become loops over the invocations in order, which skip inactive ones; a back end that knows that all are active can do better.
 
 use super::rewrite;
@@ -14,11 +14,11 @@ use crate::ir::{
 pub enum Reductions {
     /// All.
     All,
-    /// All but those of integers and floats of 32 bits, in any order.
+    /// All but those of 32-bit integers and floats, which the back end combines in any order.
     Ordered {
         /// Whether the back end has scans.
         scans: bool,
-        /// Whether it has those of floats.
+        /// Whether the back end has those of floats.
         floats: bool,
     },
 }
@@ -39,12 +39,12 @@ impl Reductions {
     }
 }
 
-/// Which moves within a quad the back end does not have.
+/// Which quad operations the back end does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quads {
     /// All.
     All,
-    /// `quad_broadcast` from a number that is not a constant.
+    /// `quad_broadcast` from an invocation that is not a constant.
     Indexed,
     /// None.
     None,
@@ -61,7 +61,7 @@ pub struct SubgroupOptions {
     pub first: bool,
     /// `shuffle_xor`, `shuffle_up` and `shuffle_down`, as shuffles.
     pub relative: bool,
-    /// Moves within a quad, as shuffles: for machines whose quads are four consecutive invocations.
+    /// Quad operations, as shuffles: for machines whose quads are four consecutive invocations.
     pub quads: Quads,
     /// `shuffle`, as a loop over the invocations that are read.
     pub shuffles: bool,
@@ -242,7 +242,7 @@ fn mask_words(b: &mut Builder, value: SystemValue) -> Value {
 fn bits_below(b: &mut Builder, number: Value, word: u32) -> Value {
     let (zero, one, ones) = (b.u32(0), b.u32(1), b.u32(u32::MAX));
     let (first, last) = (b.u32(32 * word), b.u32(32 * word + 31));
-    // The number of a shift is taken modulo 32.
+    // Shift counts are taken modulo 32.
     let bit = b.alu(Op::IShl, &[one, number]);
     let some = b.alu(Op::ISub, &[bit, one]);
     let none = b.alu(Op::UGe, &[first, number]);

@@ -78,8 +78,8 @@ fn is_empty(b: &mut Builder, words: &[Value]) -> Value {
     b.alu(Op::IEq, &[rest, zero])
 }
 
-/// Writes a loop over the invocations that are read. All that are active stay in it, because one that has left could not be read; each
-/// takes the value that it asked for.
+/// Writes a loop over the invocations that are read. All active invocations stay in it, because an invocation that has left could not be read. Each
+/// takes the value of the invocation that it reads.
 pub(super) fn shuffle_in_loop(b: &mut Builder, value: Value, from: Value, count: u8) -> Option<Value> {
     let ballot_of_all = active(b);
     let mut words: Vec<Value> = (0..count.clamp(1, 4)).map(|word| b.extract(ballot_of_all, word)).collect();
@@ -103,7 +103,7 @@ pub(super) fn shuffle_in_loop(b: &mut Builder, value: Value, from: Value, count:
     let same = b.alu(Op::IEq, &[from, source]);
     let taken = b.alu(Op::Select, &[same, theirs, taken]);
     let served = ballot(&mut b, same);
-    // The number that is read may be undefined, and then equal nothing.
+    // The number of the invocation to read may be undefined, and then it may equal none.
     clear_lowest(&mut b, &mut words);
     for (word, at) in words.iter_mut().zip(0..) {
         let served = b.extract(served, at);

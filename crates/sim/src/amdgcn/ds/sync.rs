@@ -2,7 +2,7 @@
 //! registers of streamout.
 //!
 //! A wave that must wait executes its instruction again when something has changed; if nothing can, that is a fault, never a
-//! hang. Every workgroup finds resources as it finds GDS, zero, and turns and registers of streamout as the dispatch says. So no wave waits for another workgroup's.
+//! hang. For every workgroup, resources and GDS start zeroed, and the turn and the streamout registers start as the dispatch says. So no wave waits for a wave of another workgroup.
 //! Facts: AMD's ISA manuals of RDNA 3 (registers of streamout), the kernel's and ROCm's use of GWS (the resource is
 //! `m0` from bit 16 on and the offset, a barrier counts waves less one), Mesa's of ordered counts, LLVM's
 //! `IntrinsicsAMDGPU.td` (`m0` of ordered counts).
@@ -83,7 +83,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
 
 /// Adds to counters of GDS, or swaps them, when it is the wave's turn.
 fn ordered_count(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedInst, ds: &DsOp, lanes: u64) {
-    // The lower half of `m0` has the number of the wave among all that count, the upper one the address.
+    // The lower half of `m0` has the number of the wave among all that count, the upper half has the address.
     let m0 = apply::address_scalar(machine, wave, Reg::M0);
     if m0 as u16 != machine.common.ordered.turn {
         return block(machine, wave, decoded);

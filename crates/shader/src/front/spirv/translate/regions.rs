@@ -206,7 +206,7 @@ impl Translator<'_> {
 
     /// Instructions up to the terminator.
     fn code(&mut self, plan: &Plan, at: usize) -> Result<()> {
-        // A line is valid up to the end of its block.
+        // `OpLine` applies up to the end of its block.
         self.no_line();
         for inst in flow::instructions(self.words, &self.module.blocks[plan.blocks[at].block]) {
             let inst = inst?;
