@@ -55,7 +55,7 @@ impl MemorySlots {
 pub struct GraphicsOptions {
     /// gfx10 does without primitive shaders. Later GPUs always have them.
     pub legacy: bool,
-    /// Primitive shaders cull triangles, where they may. A pipeline without tessellation and geometry shaders draws triangles.
+    /// Primitive shaders cull triangles, where they may. A pipeline whose last stage before the rasterizer is a vertex or evaluation shader draws triangles.
     pub culling: bool,
     /// Which stages the pipeline has beside vertex and fragment. It always has the stage of the shader.
     pub shape: PipelineShape,
