@@ -8,7 +8,7 @@ use crate::graphics::MemorySlots;
 use crate::lower::geometry::{primitive_vertices, stored_components};
 use crate::lower::keep_outputs;
 use unwedge_shader::ir::{
-    Builtin, Inst, Modes, Op, Payload, Shader, SlotDir, Space, Stage, SystemValue, Traits,
+    Builtin, Inst, Modes, Op, Payload, Primitive, Shader, SlotDir, Space, Stage, SystemValue, Traits,
 };
 
 /// Bits of the word of state.
@@ -54,9 +54,9 @@ impl CullState {
     }
 }
 
-/// Whether a lowered shader may run in two parts: it is a vertex shader, stores a position, has no effects, and does not depend on what other lanes there are. Each viewport has its
-/// own size, so with several of them nothing is culled. Transform feedback also captures invisible primitives.
-pub(crate) fn may_cull(shader: &Shader) -> bool {
+/// Whether a lowered shader may run in two parts: it is a vertex shader or an evaluation shader of triangles, stores a position, has no effects, and does not depend on what other lanes
+/// there are. Each viewport has its own size, so with several of them nothing is culled. Transform feedback also captures invisible primitives.
+pub(crate) fn may_cull(shader: &Shader, tessellation: Primitive) -> bool {
     use SystemValue as V;
     let func = shader.entry();
     let unmoved = |inst: Inst| match (func.op(inst), func.payload(inst)) {
@@ -82,7 +82,15 @@ pub(crate) fn may_cull(shader: &Shader) -> bool {
             effect || traits.has(Traits::CONVERGENT)
         }
     };
-    shader.info.stage == Stage::Vertex
+    let triangles = match shader.info.stage {
+        Stage::Vertex => true,
+        Stage::TessEval => {
+            shader.info.input_primitive.unwrap_or(tessellation) != Primitive::Isolines
+                && !shader.info.modes.any(Modes::POINT_MODE)
+        }
+        _ => false,
+    };
+    triangles
         && !shader.info.modes.any(Modes::CAPTURES)
         && Reads::of(shader).outputs.contains(&POSITION)
         && !func.walk().any(unmoved)

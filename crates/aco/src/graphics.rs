@@ -55,7 +55,7 @@ impl MemorySlots {
 pub struct GraphicsOptions {
     /// gfx10 does without primitive shaders. Later GPUs always have them.
     pub legacy: bool,
-    /// Primitive shaders cull triangles where this is allowed. A pipeline without tessellation and geometry shaders is assumed to draw triangles.
+    /// Primitive shaders cull triangles where this is allowed. A pipeline whose last stage before the rasterizer is a vertex or evaluation shader is assumed to draw triangles.
     pub culling: bool,
     /// Which stages the pipeline has beside vertex and fragment. It always has the stage of the shader.
     pub shape: PipelineShape,

@@ -14,7 +14,9 @@ use rig::recorded::{Problem, in_parallel};
 use unwedge_aco::captures::Captures;
 use unwedge_aco::{Options, compile};
 use unwedge_isa::amdgcn::{Gfx, Gpu};
-use unwedge_shader::ir::{FIRST_LOCATION_SLOT, Modes, Primitive, Shader, Stage};
+use unwedge_shader::ir::{
+    Builder, FIRST_LOCATION_SLOT, Modes, Op, Payload, Primitive, Shader, SlotAccess, SlotDir, Stage, Type,
+};
 use unwedge_testkit::mutate::Rng;
 use unwedge_testkit::shaders::random_stage;
 
@@ -205,6 +207,44 @@ fn primitive_shaders_capture_in_order() {
     wrong.truncate(20);
     assert!(wrong.is_empty(), "{count} are wrong: {wrong:#?}");
     assert!(sums.iter().flatten().all(|count| *count > 0), "every stage captures");
+}
+
+/// A geometry shader that emits points with many outputs.
+fn wide_points() -> Shader {
+    const SLOTS: u16 = 28;
+    let mut shader = Shader::with_entry(Stage::Geometry, "main");
+    shader.info.input_primitive = Some(Primitive::Points);
+    shader.info.output_primitive = Some(Primitive::Points);
+    shader.info.output_vertices = 4;
+    let func = shader.entry_mut();
+    let body = func.body();
+    for vertex in 0..4 {
+        let mut b = Builder::at_end(func, body);
+        let zero = b.u32(0);
+        let input = SlotAccess { vertex: true, ..SlotAccess::of(SlotDir::Input, 0) };
+        let four = Type { lanes: 4, ..Type::B32 };
+        let position = b.value(Op::LoadSlot, Payload::Slot(input), &[zero, zero], four);
+        b.inst(Op::StoreSlot, Payload::Slot(SlotAccess::of(SlotDir::Output, 0)), &[position, zero], &[]);
+        for slot in 0..SLOTS {
+            let lanes = [0, 1, 2, 3].map(|lane| b.u32(vertex << 16 | u32::from(slot) << 8 | lane));
+            let value = b.vec(&lanes);
+            let output = SlotAccess::of(SlotDir::Output, FIRST_LOCATION_SLOT + slot);
+            b.inst(Op::StoreSlot, Payload::Slot(output), &[value, zero], &[]);
+        }
+        Builder::at_end(func, body).inst(Op::EmitVertex, Payload::Stream(0), &[], &[]);
+    }
+    Builder::at_end(func, body).return_(&[]);
+    shader
+}
+
+/// A workgroup has no more primitives than LDS has room for their vertices.
+#[test]
+fn vertices_with_many_outputs_fit_into_lds() {
+    let shader = wide_points();
+    for options in primitive_targets() {
+        let name = options.gpu.name();
+        run(&shader, &options, 1).expect("it is compiled").unwrap_or_else(|what| panic!("{name}: {what:?}"));
+    }
 }
 
 /// A workgroup whose turn has not come waits until the emulator stops it.

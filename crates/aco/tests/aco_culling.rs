@@ -185,7 +185,7 @@ fn random_shaders_cull() {
     let targets = targets();
     let results = in_parallel(&seeds(600), |seed| {
         let shader = random_stage(&mut Rng::new(*seed));
-        (shader.info.stage == Stage::Vertex)
+        matches!(shader.info.stage, Stage::Vertex | Stage::TessEval)
             .then(|| one(&shader, &targets[*seed as usize % targets.len()], None, *seed))
             .flatten()
     });

@@ -4,6 +4,8 @@
 
 mod rig;
 
+use rig::captures::capture_outputs;
+use rig::culling::Draw;
 use rig::group::judge::judge_group;
 use rig::group::{GroupPrograms, expect_group, pass_patches, pass_triangles};
 use rig::pipeline::{expect, judge, stored_by};
@@ -228,6 +230,41 @@ fn shaders_that_make_no_pipeline_are_refused() {
     b.inst(Op::StoreSlot, Payload::Slot(output), &[value, offset], &[]);
     let error = compile_pipeline(vec![all[0].clone(), fragment], &options).expect_err("not linked");
     assert_eq!(error, PipelineError::PrimitiveId);
+}
+
+/// What transform feedback captures stays, though the fragment shader reads nothing of it.
+#[test]
+fn captured_outputs_stay_in_a_pipeline() {
+    let mut captured = [0; 2];
+    for (number, name) in (0..).zip(rig::GPUS) {
+        let mut options = Options::new(Gpu::new(name).expect("a GPU"));
+        let primitives = options.gpu.generation() >= Gfx::Gfx11;
+        options.graphics.legacy = !primitives;
+        let lanes = if options.gpu.wave64() { 64 } else { 32 };
+        for seed in number * 8..number * 8 + 8 {
+            let mut shader = vertex(&mut Rng::new(seed));
+            if capture_outputs(&mut shader, &mut Rng::new(seed)).is_empty() {
+                continue;
+            }
+            let mut fragment = Shader::with_entry(Stage::Fragment, "main");
+            let func = fragment.entry_mut();
+            let body = func.body();
+            Builder::at_end(func, body).return_(&[]);
+            let Ok(programs) = compile_pipeline(vec![shader.clone(), fragment], &options) else { continue };
+            let compiled = &programs[0];
+            assert!(compiled.args.interface.parameters.is_empty(), "{name}: nothing is read");
+            let judged = if primitives {
+                let draw = Draw::new(&shader, lanes, [23, 7], None, &mut Rng::new(seed));
+                draw.map(|draw| draw.capture(compiled, &options, seed).map(|_| ()))
+            } else {
+                expect(&shader, lanes, seed).map(|expected| judge(&expected, compiled, &options, seed))
+            };
+            let Some(judged) = judged else { continue };
+            judged.unwrap_or_else(|what| panic!("seed {seed}, {name}: {what:?}"));
+            captured[usize::from(primitives)] += 1;
+        }
+    }
+    assert!(captured.iter().all(|count| *count > 3), "{captured:?} pipelines capture");
 }
 
 /// A pipeline without a fragment shader has no parameters.

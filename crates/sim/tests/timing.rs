@@ -53,6 +53,22 @@ fn loads_into_the_same_register_are_in_order() {
     assert_eq!(values.lanes(8), alone.lanes(8));
 }
 
+/// A load of other lanes into the same register changes nothing of the order of two loads, and not that a load was overwritten.
+#[test]
+fn loads_of_other_lanes_are_kept_apart() {
+    let parted = |between: &str| {
+        let code = format!(
+            "s_mov_b32 exec_lo, 0xffff\nglobal_load_dwordx2 v[10:11], v[2:3], off\n{between}\n\
+             s_mov_b32 exec_lo, 0xffff0000\nglobal_load_dword v11, v[2:3], off offset:20\n\
+             s_mov_b32 exec_lo, -1\ns_waitcnt vmcnt(0)\nglobal_store_dword v[2:3], v11, off"
+        );
+        missing("gfx1030", &code)
+    };
+    assert_eq!(parted("global_load_dword v11, v[2:3], off offset:16"), None);
+    assert_eq!(parted(""), None);
+    assert!(parted("v_mov_b32 v11, 0").is_some());
+}
+
 /// LLVM computes with pairs of which it uses one half, and leaves the other unwritten.
 #[test]
 fn halves_of_pairs_are_known_by_themselves() {

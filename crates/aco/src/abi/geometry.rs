@@ -56,9 +56,11 @@ impl Args {
         if hardware == HardwareStage::Ngg && has(Stage::Geometry) {
             args.add(Argument::EmittedLds, &mut next, 1);
         }
-        let may = hardware == HardwareStage::Ngg && options.graphics.culling;
+        let graphics = &options.graphics;
+        let may = hardware == HardwareStage::Ngg && graphics.culling;
         // Attributes that a prolog has loaded would have to move with their vertices.
-        let culls = may && matches!(parts, [shader] if !options.graphics.prolog && may_cull(shader));
+        let culls =
+            may && matches!(parts, [shader] if !graphics.prolog && may_cull(shader, graphics.tessellation));
         let culls_emitted = may && parts.last().is_some_and(|shader| may_cull_emitted(shader));
         if culls || culls_emitted {
             args.add(Argument::CullState, &mut next, 1);

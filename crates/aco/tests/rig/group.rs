@@ -6,7 +6,8 @@ mod run;
 
 use super::pipeline::{BufferContents, Case, FIRST_PATCH, Fill, STEPS, is_inexact, stored_by};
 use super::recorded::Problem;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use unwedge_aco::graphics::MemorySlots;
 use unwedge_aco::{Compiled, Options, compile, compile_copy, compile_merged};
 use unwedge_check::amdgcn::{Certainty, CheckOptions, check_words};
 use unwedge_isa::amdgcn::Gfx;
@@ -27,6 +28,10 @@ const GROUP_PATCHES: usize = 30;
 const GROUP_PRIMITIVES: usize = 37;
 /// The lanes of a workgroup: the most waves that the word of merged stages counts, of 32 lanes.
 const GROUP_LANES: usize = 15 * 32;
+/// LDS of a workgroup, and what it has of that for other things than vertices: counts, and the state of transform feedback.
+const GROUP_LDS: usize = 1 << 16;
+const OTHER_LDS: usize = 1 << 10;
+const SLOT_BYTES: usize = MemorySlots::SLOT_BYTES as usize;
 
 /// A slot of a vertex or patch.
 type Slots = BTreeMap<InterfaceSlot, [Option<u32>; 4]>;
@@ -381,11 +386,26 @@ impl GroupExpectation {
         Ok(())
     }
 
-    /// How many primitives a workgroup has. Of primitive shaders it has a lane for each vertex that may be emitted.
+    /// How many primitives a workgroup has. Of primitive shaders it has a lane for each vertex that may be emitted, and LDS has all of these vertices.
     fn group_primitives(&self) -> usize {
         let most = self.second.info.output_vertices.max(1) as usize;
-        (250 / most).clamp(1, GROUP_PRIMITIVES)
+        let func = self.second.entry();
+        let streams = func.walk().filter_map(|inst| match (func.op(inst), func.payload(inst)) {
+            (Op::EmitVertex, Payload::Stream(stream)) => Some(stream),
+            _ => None,
+        });
+        let streams = streams.collect::<BTreeSet<_>>().len().max(1);
+        // The flags of a vertex are a slot, too; its number is a dword.
+        let emitted = (slot_count(&self.second) + 1) * streams * SLOT_BYTES + 4;
+        let passed = self.passed.len() * slot_count(&self.first.shader) * SLOT_BYTES;
+        let room = GROUP_LDS.saturating_sub(OTHER_LDS + passed);
+        (250 / most).min(room / (emitted * most)).clamp(1, GROUP_PRIMITIVES)
     }
+}
+
+/// How many output slots a shader stores.
+fn slot_count(shader: &Shader) -> usize {
+    stored_by(shader).into_iter().map(|(key, ..)| key.slot).collect::<BTreeSet<_>>().len()
 }
 
 fn strips(outputs: Vec<VertexOutput>) -> Strips {

@@ -99,6 +99,7 @@ fn put_off(
         spare,
         locks,
         shares: false,
+        lost: false,
     };
     if let Some((first, count)) = entry.registers {
         let why = Missing::Load { at: entry.access.at, counter };
@@ -254,33 +255,33 @@ fn arrive(machine: &mut Machine<'_>, wave: &mut Wave, at: usize) {
     let registers = entry.registers.take();
     // From now on nothing is written by it.
     entry.access.dst = Dst::None;
-    if let (Some((first, count)), Some(state)) = (registers, &wave.unknown) {
-        // What was written meanwhile was lost, or came too early.
-        let lost = (first..first + count).any(|n| {
-            let why = if n >= 256 { state.why_v[usize::from(n) - 256] } else { state.why_s[usize::from(n)] };
-            why == Missing::OverwrittenLoad { at: access.at }
-        });
-        if lost {
-            access.dst = Dst::None;
-        }
+    if entry.lost {
+        access.dst = Dst::None;
     }
     let later = registers.map_or(Vec::new(), |registers| awaited(wave, at, registers, access.lanes));
+    if later.is_empty() {
+        return apply::deliver(machine, wave, &access, &read);
+    }
+    // Later loads are done after it, so it does not overwrite what they load.
+    let mut behind = wave.pending.entries.split_off(at + 1);
     apply::deliver(machine, wave, &access, &read);
+    wave.pending.entries.append(&mut behind);
     for (n, lanes, why) in later {
         wave.set_awaited_lanes(n, lanes, why);
     }
 }
 
-/// Vector registers among some that loads after an entry will write in order, with their lanes: what the entry loads is not seen there.
+/// Vector registers among some that loads after an entry will write, with their lanes: what the entry loads is not seen there. If it is not lost, they are done in order.
 fn awaited(wave: &Wave, at: usize, (first, count): (u16, u16), lanes: u64) -> Vec<(u16, u64, Missing)> {
     let mut found = Vec::new();
     for later in wave.pending.entries.iter().skip(at + 1) {
         let Some((own, own_count)) = later.registers else { continue };
+        let at = later.access.at;
+        let counter = later.counters.first().map_or(WaitCounter::Vm, |counted| counted.counter);
+        let why = if later.lost { Missing::OverwrittenLoad { at } } else { Missing::Load { at, counter } };
         for n in first.max(own).max(256)..(first + count).min(own + own_count) {
-            let why = wave.why(Reg(n));
-            let both = lanes & later.access.lanes;
-            if both != 0 && matches!(why, Missing::Load { at, .. } if at == later.access.at) {
-                found.push((n - 256, both, why));
+            if later.writes(Reg(n), lanes) {
+                found.push((n - 256, lanes & later.access.lanes, why));
             }
         }
     }

@@ -48,6 +48,8 @@ pub(super) struct PendingAccess {
     pub(super) locks: Option<Locks>,
     /// It is counted with the one behind it: an instruction with results in two places.
     pub(super) shares: bool,
+    /// Something else has written its registers meanwhile, so its result is lost, or came too early.
+    pub(super) lost: bool,
 }
 
 /// An access as one counter counts it.
@@ -122,6 +124,15 @@ pub(super) fn registers(access: &Access) -> Option<(u16, u16)> {
 }
 
 impl PendingAccess {
+    /// Whether it will overwrite a scalar register, or some lanes of a vector register.
+    pub(super) fn writes(&self, reg: Reg, lanes: u64) -> bool {
+        self.registers.is_some_and(|(first, count)| {
+            (first..first + count).contains(&reg.0)
+                && (!reg.is_vgpr() || self.access.lanes & lanes != 0)
+                && !self.access.form.leaves(usize::from(reg.0 - first))
+        })
+    }
+
     /// How it is counted by a counter.
     pub(super) fn counted(&self, counter: WaitCounter) -> Option<&CountedAccess> {
         self.counters.iter().find(|counted| counted.counter == counter)
@@ -227,19 +238,19 @@ impl Pending {
         }
     }
 
-    /// The load under way, if there is one, that will overwrite a scalar register, or some lanes of a vector register.
-    pub(super) fn writes(&self, reg: Reg, lanes: u64) -> Option<u32> {
-        if self.entries.is_empty() {
-            return None;
+    /// Whether a load under way will overwrite a scalar register, or some lanes of a vector register.
+    pub(super) fn writes(&self, reg: Reg, lanes: u64) -> bool {
+        self.entries.iter().any(|entry| entry.writes(reg, lanes))
+    }
+
+    /// A scalar register, or some lanes of a vector register, are written: the loads under way that will overwrite them are lost. Returns where the first of them is.
+    pub(super) fn overwrite(&mut self, reg: Reg, lanes: u64) -> Option<u32> {
+        let mut first = None;
+        for entry in self.entries.iter_mut().filter(|entry| entry.writes(reg, lanes)) {
+            entry.lost = true;
+            first = first.or(Some(entry.access.at));
         }
-        let found = self.entries.iter().find(|entry| {
-            entry.registers.is_some_and(|(first, count)| {
-                (first..first + count).contains(&reg.0)
-                    && (!reg.is_vgpr() || entry.access.lanes & lanes != 0)
-                    && !entry.access.form.leaves(usize::from(reg.0 - first))
-            })
-        });
-        found.map(|entry| entry.access.at)
+        first
     }
 
     /// Whether every load under way that will overwrite lanes of a vector register is certain to do so before a new one does: what

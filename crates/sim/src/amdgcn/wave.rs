@@ -139,7 +139,7 @@ impl Wave {
             if unknown != 0 {
                 state.why_s[at] = why;
             }
-            if let Some(at) = self.pending.writes(reg, u64::MAX) {
+            if let Some(at) = self.pending.overwrite(reg, u64::MAX) {
                 state.s[reg.0 as usize] = u32::MAX;
                 state.why_s[reg.0 as usize] = Missing::OverwrittenLoad { at };
             }
@@ -168,8 +168,8 @@ impl Wave {
 
     /// Says what of lanes of a vector register is not known.
     pub(super) fn set_unknown_lanes(&mut self, n: u16, lanes: u64, unknown: &Lanes, why: Missing) {
-        let overwritten = self.pending.writes(vector(n), lanes);
         let Some(state) = self.unknown.as_mut() else { return };
+        let overwritten = self.pending.overwrite(vector(n), lanes);
         let Some(place) = state.v.get_mut(usize::from(n)) else { return };
         let has = &mut state.lanes[usize::from(n)];
         if let Some(at) = overwritten {
@@ -201,7 +201,7 @@ impl Wave {
         let at = usize::from(n);
         let unknown =
             self.unknown.as_ref().and_then(|state| state.lanes.get(at)).is_some_and(|has| has & lanes != 0);
-        if unknown || self.pending.writes(vector(n), lanes).is_some() {
+        if unknown || self.pending.writes(vector(n), lanes) {
             self.set_unknown_lanes(n, lanes, &[0; LANES], Missing::Undefined);
         }
     }

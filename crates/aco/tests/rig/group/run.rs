@@ -106,6 +106,7 @@ impl<'e> GroupRun<'e> {
         let numbers = begin + emitted as u32 * interface.emitted_bytes();
         let after =
             if primitives { numbers + interface.count_bytes() + emitted as u32 * 4 } else { begin + shared };
+        assert!(!primitives || after <= options.gpu.lds_bytes(), "the workgroup has room in LDS");
         GroupRun {
             expected,
             options,
