@@ -177,15 +177,16 @@ fn remove_unread(program: &mut MachineProgram) {
         }
     }
     for (block, mut live) in program.blocks.iter_mut().zip(ends) {
-        for at in (0..block.insts.len()).rev() {
-            let inst = block.insts[at].inst;
-            // Not all instructions that read `m0` name it.
-            if copy_of(&inst).is_some_and(|copy| copy.to.is_sgpr() && !live.has(copy.to)) {
-                block.insts.remove(at);
-                continue;
+        let mut kept = vec![true; block.insts.len()];
+        for (inst, kept) in block.insts.iter().zip(&mut kept).rev() {
+            // Not all that reads `m0` says so.
+            *kept = !copy_of(&inst.inst).is_some_and(|copy| copy.to.is_sgpr() && !live.has(copy.to));
+            if *kept {
+                let effects = effects::of(&inst.inst, &gpu);
+                live = live.without(&effects.writes).either(&effects.reads.scalar());
             }
-            let effects = effects::of(&inst, &gpu);
-            live = live.without(&effects.writes).either(&effects.reads.scalar());
         }
+        let mut kept = kept.into_iter();
+        block.insts.retain(|_| kept.next().unwrap_or(true));
     }
 }

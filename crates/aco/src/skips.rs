@@ -1,7 +1,7 @@
 //! Skips: removes changes of `exec` that nothing reads, and branches over few instructions that do nothing without a lane.
 //!
-//! Takes a machine program without waits, and leaves one that does the same. What is executed without a lane then is arithmetic only: no memory,
-//! no branches, no messages.
+//! Takes a machine program without waits, and leaves one that does the same. What is executed without a lane then is arithmetic, and memory accesses
+//! only in arms that a wave nearly always takes: no branches, no messages.
 
 use crate::assemble::target;
 use crate::jumps;
@@ -160,14 +160,23 @@ fn sets_lanes(inst: &Inst) -> bool {
     moves && exec && lanes
 }
 
-/// Whether an instruction has no effect if no lane is active: a harmless one, a memory access by lanes, or a scalar load. The address of
-/// the load must not come from a lane.
+fn is_scalar_load(inst: &Inst) -> bool {
+    inst.row().format == Format::Smem && inst.row().traits.has(Trait::Load)
+}
+
+/// Whether an instruction makes a scalar of what lanes hold. The address of a scalar load that comes from it is wrong if no lane is active.
+fn makes_scalar(inst: &Inst, gpu: &Gpu) -> bool {
+    let effects = effects::of(inst, gpu);
+    effects::is_vector(inst.row().format) && !effects.writes.scalar().is_empty()
+}
+
+/// Whether an instruction has no effect if no lane is active: a harmless one, a memory access by lanes, or a scalar load whose address does not
+/// come from a lane.
 fn is_harmless_without_lanes(inst: &Inst) -> bool {
     let row = inst.row();
     let global = inst.mods.has(Mod::Gds) || row.traits.has(Trait::GdsAlways);
-    let of_lanes = matches!(inst.opcode(), Opcode::v_readfirstlane_b32 | Opcode::v_readlane_b32);
-    is_harmless(inst) && !of_lanes
-        || row.format == Format::Smem && row.traits.has(Trait::Load)
+    is_harmless(inst)
+        || is_scalar_load(inst)
         || row.format.is_memory() && effects::is_vector(row.format) && row.role != Role::Cache && !global
 }
 
@@ -193,7 +202,10 @@ fn drop_branches(program: &mut MachineProgram) -> bool {
         let count: usize = skipped.iter().map(|block| block.insts.len()).sum();
         let insts = || skipped.iter().flat_map(|block| &block.insts);
         let harmless = count <= SHORT && insts().all(|inst| is_harmless(&inst.inst));
-        let idle = program.blocks[block].taken && insts().all(|inst| is_harmless_without_lanes(&inst.inst));
+        let idle = program.blocks[block].taken
+            && insts().all(|inst| is_harmless_without_lanes(&inst.inst))
+            && !(insts().any(|inst| is_scalar_load(&inst.inst))
+                && insts().any(|inst| makes_scalar(&inst.inst, &program.gpu)));
         // The next block is where the wave goes on, and nothing comes to the blocks from elsewhere.
         let follows = program.blocks[block].succs.contains(&(block + 1));
         let before = program.blocks[block].insts.iter().rev().nth(1);

@@ -101,7 +101,13 @@ pub(crate) fn allocate(
         return Ok(result?.used);
     }
     program.clone_from(before);
-    Ok(attempt(program, live, variants, Bounds { vgprs: wider, ..bounds }, tables)?.used)
+    match attempt(program, live, variants, Bounds { vgprs: wider, ..bounds }, tables) {
+        Err(FinishError::Registers { .. }) if result.is_ok() => {
+            program.clone_from(before);
+            Ok(attempt(program, live, variants, bounds, tables)?.used)
+        }
+        wider => Ok(wider?.used),
+    }
 }
 
 /// The number of vector registers, without linear ones, for another attempt after `moved` registers were moved to make room. It is greater than the demand

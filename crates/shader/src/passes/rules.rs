@@ -174,6 +174,8 @@ pub const RULES: &[Rule] = &[
     ordered("(feq a a)", "-1"),
     ordered("(fneu a a)", "0"),
     ordered("(fge a a)", "-1"),
+    ordered("(inot (flt a b))", "(fge a b)"),
+    ordered("(inot (fge a b))", "(flt a b)"),
     // Floats, as numbers.
     numbers("(fadd a 0.0)", "a"),
     numbers("(fsub a 0.0)", "a"),
@@ -193,8 +195,6 @@ pub const RULES: &[Rule] = &[
     numbers("(ffma (fneg a) (fneg b) c)", "(ffma a b c)"),
     numbers("(fmin a a)", "a"),
     numbers("(fmax a a)", "a"),
-    numbers("(inot (flt a b))", "(fge a b)"),
-    numbers("(inot (fge a b))", "(flt a b)"),
 ];
 
 /// A number of a pattern.
