@@ -179,7 +179,7 @@ fn remove_unread(program: &mut MachineProgram) {
     for (block, mut live) in program.blocks.iter_mut().zip(ends) {
         let mut kept = vec![true; block.insts.len()];
         for (inst, kept) in block.insts.iter().zip(&mut kept).rev() {
-            // Not all that reads `m0` says so.
+            // Not all instructions that read `m0` name it.
             *kept = !copy_of(&inst.inst).is_some_and(|copy| copy.to.is_sgpr() && !live.has(copy.to));
             if *kept {
                 let effects = effects::of(&inst.inst, &gpu);
