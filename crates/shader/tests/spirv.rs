@@ -6,6 +6,7 @@ use unwedge_shader::interp::{
     BindingPoint, Bindings, Dispatch, NoImages, Options as RunOptions, run_compute,
 };
 use unwedge_shader::ir::Shader;
+use unwedge_shader::passes::lower_nonuniform;
 use unwedge_shader::text::{parse, print};
 use unwedge_shader::valid::validate;
 use unwedge_testkit::data;
@@ -335,6 +336,39 @@ fn elements_of_arrays_of_arrays_of_descriptors_follow_each_other() {
     let options = RunOptions { subgroup_size: 64, ..RunOptions::default() };
     run_compute(&shader, Dispatch::new([1, 1, 1]), &mut bindings, &mut NoImages, &options).expect("it runs");
     assert_eq!(bindings.memory[memory], [4, 0, 0, 0]);
+}
+
+/// The index, the pointer, or the access is marked as not uniform: each of them makes a loop over the descriptors that lanes use.
+#[test]
+fn descriptors_of_marked_accesses_differ_between_lanes() {
+    const NON_UNIFORM: u32 = 5300;
+    let (index, pointer, access) = (61, 62, 63);
+    for marked in [None, Some(index), Some(pointer), Some(access)] {
+        let mut a = head();
+        if let Some(marked) = marked {
+            a.op(71, &[marked, NON_UNIFORM]);
+        }
+        a.op(71, &[55, 34, 0]);
+        a.op(71, &[55, 33, 6]);
+        a.op(28, &[52, 11, 8]);
+        a.op(32, &[53, 12, 52]);
+        a.op(59, &[53, 55, 12]);
+        a.0[3] = 64;
+        a.op(54, &[2, 1, 0, 3]);
+        a.op(248, &[20]);
+        a.op(65, &[14, 21, 13, 6, 6]);
+        a.op(61, &[4, index, 21]);
+        a.op(65, &[14, pointer, 55, index, 6, 6]);
+        a.op(61, &[4, access, pointer]);
+        a.op(62, &[21, access]);
+        a.op(253, &[]);
+        a.op(56, &[]);
+        let mut shader = Shader::default();
+        Reader::default().read(&a.0, &Options::default(), &mut shader).expect("a shader");
+        check("descriptors", &shader);
+        assert!(lower_nonuniform(&mut shader), "{marked:?}");
+        assert_eq!(print(&shader).contains("loop"), marked.is_some(), "{marked:?}\n{}", print(&shader));
+    }
 }
 
 /// Nothing leads to the first block of a function, so it has no phis.
