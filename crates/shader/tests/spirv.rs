@@ -426,7 +426,9 @@ fn texts_of_sources_are_found() {
     let mut long = Assembler(a.0.clone());
     long.op(7, &with(&[45], &"x".repeat(40_000)));
     long.op(12, &[2, 53, 30, 35, 44, 45]);
-    (0..1_000).for_each(|_| long.op(12, &[2, 54, 30, 102, 45]));
+    for _ in 0..1_000 {
+        long.op(12, &[2, 54, 30, 102, 45]);
+    }
     let bytes: usize = source_texts(&long.0).iter().map(|source| source.text.len()).sum();
     assert!((40_000..40 * long.0.len()).contains(&bytes), "{bytes} bytes");
 }
