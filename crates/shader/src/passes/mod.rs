@@ -115,7 +115,7 @@ pub const PASSES: &[Pass] = &[
     Pass::extra(
         "lower-nonuniform",
         lower_nonuniform,
-        "accesses through descriptor indices that differ between invocations become loops over the indices",
+        "descriptor indices that are not uniform become loops over the indices",
     ),
     Pass::extra("lower-derivatives", lower_derivatives, "derivatives become differences within the quad"),
     Pass::extra("lower-bounds", lower_bounds, "checks accesses to buffers against their sizes"),
