@@ -350,14 +350,18 @@ fn descriptors_of_marked_accesses_differ_between_lanes() {
         }
         a.op(71, &[55, 34, 0]);
         a.op(71, &[55, 33, 6]);
+        // The index is that of the invocation in its workgroup.
+        a.op(71, &[56, 11, 29]);
         a.op(28, &[52, 11, 8]);
         a.op(32, &[53, 12, 52]);
         a.op(59, &[53, 55, 12]);
+        a.op(32, &[57, 1, 4]);
+        a.op(59, &[57, 56, 1]);
         a.0[3] = 64;
         a.op(54, &[2, 1, 0, 3]);
         a.op(248, &[20]);
         a.op(65, &[14, 21, 13, 6, 6]);
-        a.op(61, &[4, index, 21]);
+        a.op(61, &[4, index, 56]);
         a.op(65, &[14, pointer, 55, index, 6, 6]);
         a.op(61, &[4, access, pointer]);
         a.op(62, &[21, access]);
