@@ -5,11 +5,12 @@
 
 mod rig;
 
+use rig::build::build;
 use rig::captures::{CapturedOutput, capture_outputs};
 use rig::culling::Draw;
 use rig::group::judge::judge_group;
 use rig::group::{build_group, expect_group, pass_through};
-use rig::pipeline::{build, expect, judge};
+use rig::pipeline::{expect, judge};
 use rig::recorded::{Problem, in_parallel};
 use unwedge_aco::captures::Captures;
 use unwedge_aco::{Options, compile};

@@ -4,10 +4,10 @@
 
 mod rig;
 
+use rig::build::build;
 use rig::culling::{CullReference, Draw, Position};
 use rig::group::judge::judge_culled;
 use rig::group::{build_group, expect_group};
-use rig::pipeline::build;
 use rig::recorded::in_parallel;
 use unwedge_aco::Options;
 use unwedge_aco::culling::CullState;

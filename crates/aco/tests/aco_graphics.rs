@@ -5,12 +5,13 @@
 
 mod rig;
 
+use rig::build::build;
 use rig::group::judge::judge_group;
 use rig::group::{
     GroupExpectation, GroupPrograms, build_group, expect_group, number_vertices, pass_patches, pass_through,
     pass_triangles,
 };
-use rig::pipeline::{Expectation, build, expect, judge};
+use rig::pipeline::{Expectation, expect, judge};
 use rig::recorded::{assembly, columns, in_parallel};
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};

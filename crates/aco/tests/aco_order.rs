@@ -451,7 +451,7 @@ fn messages_share_their_word_and_a_release_keeps_caches() {
     }
 }
 
-/// There is no branch over an arm that the driver knows to be taken.
+/// An arm that the driver knows to be taken has no branch around it.
 #[test]
 fn arms_that_are_always_taken_are_not_branched_over() {
     let known = merged(0, " // divergent always taken", "REL");

@@ -6,8 +6,8 @@ use super::global::{GlobalOpcodes, opcodes};
 use super::memory::LDS_LIMIT;
 use super::{Selected, Selector};
 use crate::ir::{Definition, NewInst, Operand, RegClass};
-use unwedge_isa::amdgcn::Opcode;
 use unwedge_isa::amdgcn::model::{Gfx, Mod};
+use unwedge_isa::amdgcn::{Mods, Opcode};
 use unwedge_shader::ir::{AtomicOp, Base, Inst, MemAccess, Op, Space, Value};
 
 /// The instructions for an atomic operation on memory, on 32 and on 64 bits.
@@ -243,13 +243,7 @@ impl Selector<'_> {
         let operands = [address[0], address[1], address[2], data];
         let mut mods = self.buffer_mods(mem, false, &address, first);
         self.set_returns(&mut mods, values.wanted);
-        let temp = self.program.make_temp(class);
-        let definitions = [Definition::temp(temp, class)];
-        let mut new = NewInst::hw(opcode, if values.wanted { &definitions } else { &[] }, &operands);
-        new.mods = mods;
-        new.payload = self.memory(mem);
-        self.add(&new);
-        Ok(self.atomic_result(values, Operand::temp(temp, class)))
+        Ok(self.add_atomic(values, mem, opcode, class, &operands, mods))
     }
 
     fn atomic_global(&mut self, values: &AtomicValues, mem: &MemAccess, address: Value) -> Selected<Operand> {
@@ -264,19 +258,27 @@ impl Selector<'_> {
         let operands = self.global_operands(&address, Some(data), true);
         let mut mods = self.global_mods(self.access_mods(mem.access, false), &address, 0);
         self.set_returns(&mut mods, values.wanted);
+        Ok(self.add_atomic(values, mem, opcode, class, &operands, mods))
+    }
+
+    /// Emits an atomic operation that returns so many registers. The old value from memory is the first part of them.
+    fn add_atomic(
+        &mut self,
+        values: &AtomicValues,
+        mem: &MemAccess,
+        opcode: Opcode,
+        class: RegClass,
+        operands: &[Operand],
+        mods: Mods,
+    ) -> Operand {
         let temp = self.program.make_temp(class);
         let definitions = [Definition::temp(temp, class)];
-        let mut new = NewInst::hw(opcode, if values.wanted { &definitions } else { &[] }, &operands);
+        let mut new = NewInst::hw(opcode, if values.wanted { &definitions } else { &[] }, operands);
         new.mods = mods;
         new.payload = self.memory(mem);
         self.add(&new);
-        Ok(self.atomic_result(values, Operand::temp(temp, class)))
-    }
-
-    /// The old value from memory: the first part of the registers that were returned.
-    fn atomic_result(&mut self, values: &AtomicValues, returned: Operand) -> Operand {
         match values.wanted {
-            true => self.split(returned, values.class.dwords())[0],
+            true => self.split(Operand::temp(temp, class), values.class.dwords())[0],
             false => Operand::undef(values.class),
         }
     }

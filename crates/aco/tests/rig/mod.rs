@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub mod build;
 pub mod captures;
 pub mod cases;
 pub mod culling;

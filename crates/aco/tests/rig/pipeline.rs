@@ -7,10 +7,8 @@ use super::recorded::Problem;
 use std::collections::BTreeMap;
 use unwedge_aco::abi::{Argument, Interface, PixelInput, PixelProlog, descriptor_offset};
 use unwedge_aco::graphics::{GraphicsOptions, MemorySlots, VertexInput};
-use unwedge_aco::parts::{compile_pixel_epilog, compile_pixel_prolog, compile_vertex_prolog};
 use unwedge_aco::stages::HardwareStage;
-use unwedge_aco::{CompileError, Compiled, Options, compile};
-use unwedge_check::amdgcn::{Certainty, CheckFinding, CheckOptions, Rule, check_words};
+use unwedge_aco::{Compiled, Options};
 use unwedge_isa::amdgcn::Gfx;
 use unwedge_isa::amdgcn::texel::NumberFormat;
 use unwedge_shader::interp::{
@@ -635,47 +633,6 @@ fn exports(messages: &[WaveMessage]) -> BTreeMap<u8, Exported> {
     found
 }
 
-/// Compiles a shader of a graphics stage.
-pub fn build(shader: &Shader, options: &Options) -> Result<Compiled, Problem> {
-    let mut shader = shader.clone();
-    shader.info.float_modes[1].flush = Some(false);
-    let compiled = compile(&mut shader, options).map_err(|error| ("compile", error.to_string()))?;
-    check(compiled, options)
-}
-
-/// Compiles a pixel shader and its epilog, one after the other in one code.
-pub fn build_with_epilog(shader: &Shader, options: &Options) -> Result<Compiled, Problem> {
-    let mut shader = shader.clone();
-    shader.info.float_modes[1].flush = Some(false);
-    let mut main = options.clone();
-    main.graphics.epilog = true;
-    let refused = |error: CompileError| ("compile", error.to_string());
-    let mut compiled = compile(&mut shader, &main).map_err(refused)?;
-    let colours = &compiled.args.interface.colours;
-    let epilog = compile_pixel_epilog(colours, compiled.float_mode, options).map_err(refused)?;
-    compiled.code.words.extend(epilog.code.words);
-    check(compiled, options)
-}
-
-/// Compiles a pixel shader, a prolog and an epilog, one after the other in one code.
-pub fn build_with_pixel_prolog(
-    shader: &Shader,
-    options: &Options,
-    state: PixelProlog,
-) -> Result<Compiled, Problem> {
-    let mut after = options.clone();
-    after.graphics.prolog = true;
-    let main = build_with_epilog(shader, &after)?;
-    let prolog = compile_pixel_prolog(&main.args, main.float_mode, state, options)
-        .map_err(|error| ("compile", error.to_string()))?;
-    let mut code = main.code;
-    code.words.splice(0..0, prolog.code.words);
-    let mut args = prolog.args;
-    // Attributes are those of the shader.
-    args.interface.attributes.clone_from(&main.args.interface.attributes);
-    check(Compiled { code, args, ..main }, options)
-}
-
 /// What the interpreter makes of a shader after a prolog; `covered` is bit 31 of the word with the mask of primitives.
 pub fn expect_prolog(
     shader: &Shader,
@@ -704,32 +661,6 @@ pub fn expect_prolog(
     expected.case.inputs = given;
     expected.case.covered = covered;
     Some(expected)
-}
-
-/// Compiles a vertex shader and its prolog, one after the other in one code.
-pub fn build_with_prolog(shader: &Shader, options: &Options) -> Result<Compiled, Problem> {
-    let mut shader = shader.clone();
-    shader.info.float_modes[1].flush = Some(false);
-    let mut main = options.clone();
-    main.graphics.prolog = true;
-    main.graphics.vertex_inputs.clear();
-    let refused = |error: CompileError| ("compile", error.to_string());
-    let mut compiled = compile(&mut shader, &main).map_err(refused)?;
-    let prolog = compile_vertex_prolog(&compiled.args, compiled.float_mode, options).map_err(refused)?;
-    compiled.code.words.splice(0..0, prolog.code.words);
-    check(compiled, options)
-}
-
-fn check(compiled: Compiled, options: &Options) -> Result<Compiled, Problem> {
-    let checked = CheckOptions { exports: true, ..CheckOptions::default() };
-    let report = check_words(&compiled.code.words, &options.gpu, &checked);
-    // A shader that never ends is compiled; it is not run.
-    let wrong = |finding: &&CheckFinding| finding.level != Certainty::Speed && finding.rule != Rule::NoEnd;
-    match report.findings.iter().find(wrong) {
-        Some(finding) => Err(("check", format!("{finding:?}"))),
-        None if report.complete => Ok(compiled),
-        None => Err(("check", "the check is not complete".to_owned())),
-    }
 }
 
 /// Components of outputs that a shader stores anywhere, and the bits of them that count. Of vertices of a patch it is those of the first one.

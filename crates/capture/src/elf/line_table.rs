@@ -209,7 +209,7 @@ fn units(name: &str, sequences: &[LineSequence], [abbreviations, table]: [usize;
 }
 
 impl super::CodeObject<'_> {
-    /// Adds debug information with the source lines of code to an object that is not linked. Nothing is added if the object already has debug information, or if there are no files.
+    /// Adds the source lines of code to a relocatable object, as debug information. An object that already has debug information stays as it is, and so does one without files.
     pub fn add_lines(&mut self, files: &[String], sequences: &[LineSequence]) {
         let has = self.sections.iter().any(|section| section.name.starts_with(".debug_"));
         let (Some(name), false, false) = (files.first(), has, self.is_linked()) else { return };

@@ -2,6 +2,7 @@
 //! conditions that are uniform or not, and compute together wherever they are. Every value along the way goes into what is stored. Invocations load, store and
 //! change words that they own, by descriptors and by addresses.
 
+use super::memory::COMMON_OPS;
 use crate::mutate::Rng;
 use unwedge_shader::interp::{self, BindingPoint, Bindings, MemoryImages, run_compute};
 use unwedge_shader::ir::{
@@ -197,21 +198,11 @@ impl Generator<'_> {
 
     /// Loads, stores or changes one of the words that the invocation owns, or two of them as one number.
     fn memory(&mut self, region: Region) {
-        const OPS: [AtomicOp; 10] = [
-            AtomicOp::Add,
-            AtomicOp::IMin,
-            AtomicOp::IMax,
-            AtomicOp::UMin,
-            AtomicOp::UMax,
-            AtomicOp::And,
-            AtomicOp::Or,
-            AtomicOp::Xor,
-            AtomicOp::Exchange,
-            AtomicOp::Exchange,
-        ];
         let (a, b, c) = (self.word(), self.word(), self.word());
         let (wide, global) = (self.rng.below(2) == 0, self.rng.below(3) != 0);
-        let (choice, op) = (self.rng.below(5), OPS[self.rng.below(OPS.len())]);
+        let (choice, op) = (self.rng.below(5), COMMON_OPS.get(self.rng.below(COMMON_OPS.len() + 2)).copied());
+        // Exchanges are twice as frequent as each of the others.
+        let op = op.unwrap_or(AtomicOp::Exchange);
         let number = 2 * (1 + self.rng.below(OWN as usize / 2 - 1)) as u32;
         let (output, own) = (self.output, self.own);
         let ty = if wide { Type::B64 } else { Type::B32 };

@@ -16,7 +16,7 @@ pub(super) fn words_of_storage() -> Payload {
 }
 
 /// Atomics that give the same result in every order, each on a word of its own.
-const COMMON_OPS: [AtomicOp; 8] = [
+pub(super) const COMMON_OPS: [AtomicOp; 8] = [
     AtomicOp::Add,
     AtomicOp::IMin,
     AtomicOp::IMax,
