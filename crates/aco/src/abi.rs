@@ -15,7 +15,7 @@ pub(crate) use geometry::{add_shared, chosen_together, vertex_reads};
 pub(crate) use graphics::{CAPTURE_BYTES, COUNT_BYTES, Reads};
 pub use graphics::{ColourOutput, Interface, PixelInput, PixelProlog};
 pub(crate) use kernel::KERNARG_ALIGN;
-pub use kernel::{CallingConvention, KernelArg, KernelArgKind, KernelArgs, plain_buffer_config};
+pub use kernel::{CallingConvention, KernelArg, KernelArgKind, KernelArgs};
 pub(crate) use registers::names_registers;
 use unwedge_base::entity::SecondaryMap;
 use unwedge_isa::amdgcn::{Gfx, Gpu, Reg};

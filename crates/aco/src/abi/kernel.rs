@@ -81,17 +81,6 @@ const MAX_SEGMENT_BYTES: u32 = 1 << 20;
 /// The alignment of the kernarg segment in bytes.
 pub(crate) const KERNARG_ALIGN: u32 = 16;
 
-/// The last word of the descriptor of a raw buffer, whose accesses are checked by their byte offset.
-pub fn plain_buffer_config(generation: Gfx) -> u32 {
-    let select = 4 | 5 << 3 | 6 << 6 | 7 << 9;
-    let format = match generation {
-        Gfx::Gfx10 | Gfx::Gfx10_3 => 20 << 12 | 1 << 24 | 3 << 28,
-        generation if generation >= Gfx::Gfx11 => 20 << 12 | 3 << 28,
-        _ => 7 << 12 | 4 << 15,
-    };
-    format | select
-}
-
 impl KernelArgs {
     /// The arguments of a compute shader.
     fn of(shader: &Shader, uses: &Uses) -> Result<KernelArgs, CompileError> {

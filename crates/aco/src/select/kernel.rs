@@ -1,8 +1,9 @@
 //! Arguments of HSA kernels: scalar loads from the kernarg segment.
 
 use super::Selector;
-use crate::abi::{Argument, KernelArgKind, plain_buffer_config};
+use crate::abi::{Argument, KernelArgKind};
 use crate::ir::{Operand, RegClass};
+use unwedge_hw::amd::formats;
 use unwedge_isa::amdgcn::Opcode;
 
 impl Selector<'_> {
@@ -35,7 +36,7 @@ impl Selector<'_> {
         // Two loads, whose results are allocated next to each other. The parts of a single load would be copied.
         let address = self.load_argument(Opcode::s_load_dwordx2, 2, (segment, address));
         let size = self.load_argument(Opcode::s_load_dword, 1, (segment, size));
-        let config = Operand::c32(plain_buffer_config(self.gfx));
+        let config = Operand::c32(formats::raw_buffer(self.gfx).unwrap_or_default());
         Some(self.create(RegClass::sgpr(4), &[address, size, config]))
     }
 

@@ -12,8 +12,9 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use thiserror::Error;
 use unwedge_aco::Compiled;
-use unwedge_aco::abi::{Argument, descriptor_bytes, descriptor_offset, plain_buffer_config};
+use unwedge_aco::abi::{Argument, descriptor_bytes, descriptor_offset};
 use unwedge_capture::elf::NotCodeObject;
+use unwedge_hw::amd::formats;
 use unwedge_isa::amdgcn::{Gfx, Gpu};
 use unwedge_shader::interp::{
     BindingPoint, Bindings, Dispatch as ShaderDispatch, Limits as ShaderLimits, NoImages,
@@ -168,7 +169,7 @@ pub struct EmulationView {
 /// A descriptor of a buffer of plain bytes.
 pub(super) fn descriptor(base: u64, size: u64, generation: Gfx) -> [u32; 4] {
     let size = u32::try_from(size).unwrap_or(u32::MAX);
-    [base as u32, (base >> 32) as u32, size, plain_buffer_config(generation)]
+    [base as u32, (base >> 32) as u32, size, formats::raw_buffer(generation).unwrap_or_default()]
 }
 
 /// The descriptor of scratch memory, for code up to gfx10.
