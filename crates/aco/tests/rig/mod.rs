@@ -8,10 +8,12 @@ pub mod cases;
 pub mod culling;
 pub mod feedback;
 pub mod group;
+pub mod images;
 pub mod pipeline;
 pub mod recorded;
 pub mod rounding;
 pub mod straight;
+pub mod textures;
 pub mod translate;
 
 use unwedge_aco::abi::Argument;

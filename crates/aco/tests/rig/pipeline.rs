@@ -4,6 +4,7 @@
 
 use super::captures;
 use super::recorded::Problem;
+use super::textures::Textures;
 use std::collections::BTreeMap;
 use unwedge_aco::abi::{Argument, Interface, PixelInput, PixelProlog, descriptor_offset};
 use unwedge_aco::graphics::{GraphicsOptions, MemorySlots, VertexInput};
@@ -12,8 +13,7 @@ use unwedge_aco::{Compiled, Options};
 use unwedge_isa::amdgcn::Gfx;
 use unwedge_isa::amdgcn::texel::NumberFormat;
 use unwedge_shader::interp::{
-    self, BindingPoint, Bindings, InterfaceSlot, InvocationInput, InvocationOutput, Limits, NoImages,
-    run_stage,
+    self, BindingPoint, Bindings, InterfaceSlot, InvocationInput, InvocationOutput, Limits, run_stage,
 };
 use unwedge_shader::ir::{
     Builtin, FIRST_LOCATION_SLOT, InterpAt, Op, Payload, Primitive, ResourceClass, ResourceData, Shader,
@@ -69,6 +69,10 @@ pub(super) enum Fill {
     Mixed,
     /// Small whole numbers, so that loops end.
     Small,
+    /// The floats 0 and 1 in turn: switches of tests, of which one is off and one is on.
+    Switches,
+    /// The float 256: the size of what is drawn.
+    Sizes,
 }
 
 /// The bytes of each buffer.
@@ -81,6 +85,7 @@ pub(super) struct Case {
     pub(super) second: Option<Shader>,
     pub(super) inputs: Vec<InvocationInput>,
     pub(super) buffers: BufferContents,
+    textures: Textures,
     pub(super) push: Vec<u8>,
     /// By location: words of all elements.
     pub(super) vertices: BTreeMap<u32, Vec<u32>>,
@@ -108,6 +113,8 @@ pub(super) fn fill_bytes(rng: &mut Rng, count: usize, fill: Fill) -> Vec<u8> {
     while made.len() < count {
         let word = match (fill, rng.below(2)) {
             (Fill::Mixed, 0) => float(rng),
+            (Fill::Switches, _) => ((made.len() / 4 % 2) as f32).to_bits(),
+            (Fill::Sizes, _) => 256f32.to_bits(),
             _ => rng.below(5) as u32,
         };
         made.extend(word.to_le_bytes());
@@ -192,11 +199,13 @@ impl Case {
             buffers.entry(point).or_insert_with(|| fill_bytes(rng, size.next_multiple_of(16) as usize, fill));
         }
         let push = fill_bytes(rng, PUSH_BYTES, fill);
+        let textures = Textures::new(&shader, rng);
         Case {
             shader,
             second: None,
             inputs: Vec::new(),
             buffers,
+            textures,
             push,
             vertices: BTreeMap::new(),
             formats: BTreeMap::new(),
@@ -395,9 +404,10 @@ impl Case {
         let limits = Limits { steps: STEPS, ..Limits::default() };
         let options =
             interp::Options { robust: true, races: false, subgroup_size: self.lanes as u32, limits };
+        let mut images = self.textures.images();
         let mut outputs = Vec::new();
         for wave in self.inputs.chunks(self.lanes) {
-            let run = run_stage(&self.shader, wave.to_vec(), &mut bindings, &mut NoImages, &options);
+            let run = run_stage(&self.shader, wave.to_vec(), &mut bindings, &mut images, &options);
             let (own, report) = run.map_err(|error| error.to_string())?;
             if let Some(finding) = report.findings.first() {
                 return Err(format!("undefined: {finding:?}"));
@@ -433,6 +443,14 @@ impl Case {
             }
             memory.map(base, content.clone()).expect("free");
         }
+        for shader in [Some(&self.shader), self.second.as_ref()].into_iter().flatten() {
+            for data in shader.resources.values() {
+                let Some(at) = descriptor_offset(shader, data.set, data.binding) else { continue };
+                let table = tables.entry(data.set).or_insert_with(|| vec![0; TABLE_STRIDE as usize / 4]);
+                self.textures.describe(data, at as usize / 4, table, generation);
+            }
+        }
+        self.textures.map(&mut memory);
         for (set, table) in tables {
             memory.map(high | (TABLES + u64::from(set) * TABLE_STRIDE), bytes(&table)).expect("free");
         }
@@ -712,7 +730,7 @@ pub fn expect_formats(
     let mut shader = shader.clone();
     shader.info.float_modes[1].flush = Some(false);
     let inexact = shader.functions().iter().any(|func| func.walk().any(|inst| is_inexact(func.op(inst))));
-    [Fill::Mixed, Fill::Small].into_iter().find_map(|fill| {
+    [Fill::Mixed, Fill::Small, Fill::Switches, Fill::Sizes].into_iter().find_map(|fill| {
         let case = Case::with_formats(&shader, lanes, &mut Rng::new(seed), fill, formats);
         let (outputs, buffers) = case.interpret().ok()?;
         Some(Expectation { case, outputs, buffers, inexact })
