@@ -421,7 +421,7 @@ fn scratch_limit(gpu: &Gpu) -> u64 {
         generation if generation >= Gfx::Gfx11 => (15, 256),
         _ => (13, 1024),
     };
-    ((1 << bits) - 1) * unit / if gpu.wave64() { 64 } else { 32 }
+    ((1 << bits) - 1) * unit / u64::from(gpu.lanes())
 }
 
 /// Refuses more than there is.

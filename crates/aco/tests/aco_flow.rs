@@ -97,7 +97,7 @@ fn compare_random(seeds: u64, random: fn(&mut Rng) -> Shader, limits: impl Fn(&G
         let gpu = Gpu::new(GPUS[seed as usize % GPUS.len()]).expect("a GPU").with_wave64(wave64);
         let expected =
             interpreted(&shader, &input, gpu.wave64()).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
-        let label = format!("seed {seed} {} wave{}", gpu.name(), if gpu.wave64() { 64 } else { 32 });
+        let label = format!("seed {seed} {} wave{}", gpu.name(), gpu.lanes());
         match executed_within(&shader, &input, gpu, seed, &limits(&gpu, seed)) {
             Ok(found) if found == expected => {}
             Ok(found) => {

@@ -414,7 +414,7 @@ fn inputs_are_interpolated_at_offsets() {
                 %g: b32 = extract<1> %in\n%b: b32 = extract<2> %in\n%all: b32x4 = vec %r, %g, %b, %chosen\n";
     let shaders = [at_offset, by_hand].map(|place| colour_shader(&format!("{offset}{parts}{place}{load}")));
     for (target, options) in targets() {
-        let lanes = if options.gpu.wave64() { 64 } else { 32 };
+        let lanes = options.gpu.lanes() as usize;
         let run = expect(&shaders[1], lanes, 3).expect("the interpreter runs it");
         let compiled = build(&shaders[0], &options).unwrap_or_else(|error| panic!("{target}: {error:?}"));
         assert_eq!(judge(&run, &compiled, &options, 3), Ok(()), "{target}");

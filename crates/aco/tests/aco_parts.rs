@@ -87,7 +87,7 @@ fn with_epilog(
     needs_exports: bool,
 ) -> Result<Verdict, String> {
     let text = |(step, what): (&str, String)| format!("{} {step}: {what}", options.gpu.name());
-    let lanes = if options.gpu.wave64() { 64 } else { 32 };
+    let lanes = options.gpu.lanes() as usize;
     let parts = match (build(shader, options), build_with_epilog(shader, options)) {
         (Err(("compile", whole)), Err(("compile", parts))) if whole == parts => {
             return Ok(Verdict::NotCompared(whole));
@@ -166,7 +166,7 @@ fn prologs_of_pixel_shaders_change_inputs() {
         let state = PixelProlog { per_sample: seed % 5 < 2, centroid_at_center: seed % 4 < 2 };
         let text = |(step, what): (&str, String)| format!("{} {state:?} {step}: {what}", options.gpu.name());
         let verdict = || {
-            let lanes = if options.gpu.wave64() { 64 } else { 32 };
+            let lanes = options.gpu.lanes() as usize;
             let parts = match build_with_pixel_prolog(&shader, &options, state) {
                 Err(("compile", what)) => return Ok(Verdict::NotCompared(what)),
                 parts => parts.map_err(text)?,
@@ -241,7 +241,7 @@ fn attributes_have_the_formats_of_the_pipeline() {
                 }
                 (whole, parts) => (whole.map_err(text)?, parts.map_err(text)?),
             };
-            let lanes = if options.gpu.wave64() { 64 } else { 32 };
+            let lanes = options.gpu.lanes() as usize;
             let Some(expected) = expect_formats(&shader, lanes, *seed, &formats) else {
                 return Ok(Verdict::NotCompared(UNDEFINED.to_owned()));
             };
@@ -299,7 +299,7 @@ fn prologs_come_before_merged_shaders() {
                     compile_merged(&mut first.clone(), &mut second.clone(), &main).expect("compiled");
                 let prolog = compile_vertex_prolog(&compiled.args, compiled.float_mode, &options);
                 compiled.code.words.splice(0..0, prolog.expect("compiled").code.words);
-                let lanes = if gpu.wave64() { 64 } else { 32 };
+                let lanes = gpu.lanes() as usize;
                 let expected = expect_group(&first, &second, lanes, 1).expect("defined");
                 let programs = GroupPrograms::of(vec![compiled], copy);
                 if let Err(error) = judge_group(&expected, &programs, &options, 1) {

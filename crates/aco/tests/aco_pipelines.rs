@@ -109,7 +109,7 @@ fn compare(
     options: &Options,
     seed: u64,
 ) -> Result<usize, String> {
-    let lanes = if options.gpu.wave64() { 64 } else { 32 };
+    let lanes = options.gpu.lanes() as usize;
     let of = |stage| shaders.iter().find(|shader| shader.info.stage == stage);
     let text = |(step, what): (&str, String)| format!("{step}: {what}");
     let links = attribute_links(&programs.iter().collect::<Vec<_>>());
@@ -240,7 +240,7 @@ fn captured_outputs_stay_in_a_pipeline() {
         let mut options = Options::new(Gpu::new(name).expect("a GPU"));
         let primitives = options.gpu.generation() >= Gfx::Gfx11;
         options.graphics.legacy = !primitives;
-        let lanes = if options.gpu.wave64() { 64 } else { 32 };
+        let lanes = options.gpu.lanes() as usize;
         for seed in number * 8..number * 8 + 8 {
             let mut shader = vertex(&mut Rng::new(seed));
             if capture_outputs(&mut shader, &mut Rng::new(seed)).is_empty() {

@@ -384,7 +384,7 @@ impl Selector<'_> {
                     return Ok(());
                 }
                 // A wave does not wait for itself, and executes its accesses of LDS in order.
-                let wave = if self.program.gpu.wave64() { 64 } else { 32 };
+                let wave = self.program.gpu.lanes();
                 let compute = self.shader.info.stage == Stage::Compute;
                 if compute && info.execution == Scope::Workgroup && self.shader.info.invocations() <= wave {
                     info.execution = Scope::Subgroup;

@@ -81,7 +81,7 @@ impl<'e> GroupRun<'e> {
         compiled: &'e Compiled,
     ) -> GroupRun<'e> {
         let interface = &compiled.args.interface;
-        let lanes = if options.gpu.wave64() { 64 } else { 32 };
+        let lanes = options.gpu.lanes() as usize;
         let second = &expected.second.info;
         let invocations = match second.stage {
             Stage::TessControl => expected.patches.len() * second.output_vertices as usize,
