@@ -4,7 +4,8 @@
 //! vector arguments begin is computed from a number that every text of the stage reads. Registers without a meaning in the table are left undefined, so an argument in the wrong place
 //! is a fault of the emulator. This module never reads the code of a compiler.
 
-use unwedge_isa::amdgcn::Gpu;
+use std::sync::OnceLock;
+use unwedge_isa::amdgcn::{Gfx, Gpu};
 use unwedge_shader::front::nir;
 use unwedge_shader::ir::AmdRegisters;
 use unwedge_sim::amdgcn::{Dispatch, Initial, SimMemory};
@@ -16,6 +17,8 @@ use unwedge_testkit::pack::bytes;
 enum ScalarArgument {
     /// Nothing that a shader reads.
     Unused,
+    /// The number and the count of the waves of a compute workgroup.
+    GroupSize,
     /// Vertices and primitives of a workgroup of a primitive shader.
     GroupInfo,
     /// Lanes of both parts, number and count of waves.
@@ -196,10 +199,12 @@ const ADDRESS_HIGH: u32 = 0xffff_8000;
 const TABLE_BYTES: usize = 0x2000;
 /// The low word of the address of the descriptors of rings, in the table.
 const RING_TABLE: u32 = 0x1000;
-pub const BUFFERS: u64 = 0x1000_0000;
-pub const BUFFER_BYTES: usize = 0x1000;
+const BUFFERS: u64 = 0x1000_0000;
+pub const BUFFER_BYTES: usize = 0x2000;
+/// Buffers of all descriptors, and what is past the end of the last one.
+const ALL_BUFFERS: usize = (TABLE_BYTES / 16 + 4) * BUFFER_BYTES;
 /// Memory of the rings after geometry shaders, of tessellation factors, and of patches.
-pub const RINGS: u64 = 0x2000_0000;
+const RINGS: u64 = 0x2000_0000;
 const RING_BYTES: usize = 1 << 16;
 /// Bytes of a wave in the ring after geometry shaders.
 const WAVE_RING_BYTES: u32 = 0x4000;
@@ -335,12 +340,19 @@ impl<'t> DriverText<'t> {
     }
 
     fn waves(&self, shape: &GroupShape) -> usize {
+        if self.stage == "compute" {
+            let lanes = if self.gpu.wave64() { 64 } else { 32 };
+            return workgroup(self.text).into_iter().product::<u32>().div_ceil(lanes) as usize;
+        }
         let [first, second] = shape.counts;
         first.max(second).max(self.exported(shape)).div_ceil(self.full_wave())
     }
 
     /// The meaning of a scalar argument, if the table has it.
     fn scalar_argument(&self, number: u64) -> Option<ScalarArgument> {
+        if number == self.last_scalar && self.has_group_size() {
+            return Some(ScalarArgument::GroupSize);
+        }
         let row = self.row?;
         let at = |list: &[ScalarArgument], at: u64| list.get(usize::try_from(at).ok()?).copied();
         let early = number.checked_sub(1).and_then(|place| at(row.first, place));
@@ -358,11 +370,17 @@ impl<'t> DriverText<'t> {
     fn scalar(&self, number: u64, shape: &GroupShape) -> Option<Vec<u32>> {
         let waves = self.waves(shape);
         let each = |word: &dyn Fn(usize) -> u32| Some((0..waves).map(word).collect());
+        let full = self.full_wave();
         let lanes =
-            |part: usize, wave: usize| shape.counts[part].saturating_sub(wave * LANES).min(LANES) as u32;
+            |part: usize, wave: usize| shape.counts[part].saturating_sub(wave * full).min(full) as u32;
         match self.scalar_argument(number) {
             None => each(&|_| number as u32 * 0x100),
             Some(ScalarArgument::Unused) => None,
+            // The number is in other bits on gfx10.3.
+            Some(ScalarArgument::GroupSize) => {
+                let number = if self.gpu.generation() >= Gfx::Gfx10_3 { 20 } else { 6 };
+                each(&|wave| waves as u32 | (wave as u32) << 6 | (wave as u32) << number)
+            }
             Some(ScalarArgument::GroupInfo) => {
                 each(&|_| (self.exported(shape) as u32) << 12 | (shape.counts[1] as u32) << 22)
             }
@@ -415,19 +433,29 @@ impl<'t> DriverText<'t> {
         (0..).zip(vectors).filter_map(words).collect()
     }
 
-    /// The dispatch of a workgroup. `group_id` says which scalar registers hold the number of a compute workgroup.
+    /// Whether a compute text reads the number of its wave.
+    fn has_group_size(&self) -> bool {
+        self.stage == "compute" && self.text.contains("@mbcnt_amd")
+    }
+
+    /// The registers of the number of the workgroup along the axes that a compute shader reads: the last ones, but for those of waves.
+    pub fn group_id(&self, is_read: [bool; 3]) -> [Option<u16>; 3] {
+        let count = is_read.iter().filter(|is_read| **is_read).count() as u16;
+        let first = if self.has_group_size() { 1 } else { 2 + count };
+        let mut next = (self.last_scalar as u16 + first).saturating_sub(count);
+        is_read.map(|is_read| {
+            next += u16::from(is_read);
+            is_read.then(|| next - 1)
+        })
+    }
+
+    /// The dispatch of a workgroup. Compute shaders have the number of the workgroup in these registers.
     pub fn dispatch(&self, shape: &GroupShape, group_id: [Option<u16>; 3]) -> Dispatch {
         // Sums over waves read whole words of which only the bytes of the waves are written, and multiply the others by zero.
         let mut rng = Rng::new(shape.counts[0] as u64);
         let lds_content = (0..LDS_BYTES).map(|_| rng.below(256) as u8).collect();
-        let mut dispatch = Dispatch {
-            lds: LDS_BYTES,
-            lds_content,
-            gds: 0x200,
-            steps: 100_000,
-            group_id,
-            ..Dispatch::default()
-        };
+        let mut dispatch =
+            Dispatch { lds: LDS_BYTES, lds_content, gds: 0x200, steps: 100_000, ..Dispatch::default() };
         for number in 1..self.first_vector.min(MOST_SCALARS) {
             dispatch.waves_hold.extend(self.scalar(number, shape).map(|words| (number as u16 + 1, words)));
         }
@@ -443,7 +471,7 @@ impl<'t> DriverText<'t> {
     }
 
     /// Descriptors, buffers and rings with random content, without denormals if so asked.
-    pub fn memory(&self, denormals: bool, rng: &mut Rng) -> SimMemory {
+    pub fn memory(&self, denormals: bool) -> SimMemory {
         let generation = self.gpu.generation();
         let vertex = self.stage.starts_with("vertex");
         let mut table: Vec<u32> = (0..TABLE_BYTES as u64 / 16)
@@ -463,24 +491,28 @@ impl<'t> DriverText<'t> {
             table[at..at + 4].copy_from_slice(&words);
         }
         let mut memory = SimMemory::default();
-        let mut content = |count: usize, integers: bool| -> Vec<u8> {
-            let mut word = |_| match rng.below(2) {
-                1 if integers => rng.below(5) as u32,
-                _ => (rng.below(17) as f32 - 8.0).to_bits(),
-            };
-            bytes(&(0..count / 4).map(&mut word).collect::<Vec<u32>>())
-        };
         memory.map(u64::from(ADDRESS_HIGH) << 32, bytes(&table)).expect("free");
-        memory.map(BUFFERS, content((TABLE_BYTES / 16 + 4) * BUFFER_BYTES, denormals)).expect("free");
-        memory.map(RINGS, content(3 * RING_BYTES, false)).expect("free");
+        memory.map(BUFFERS, content(denormals)[..ALL_BUFFERS].to_vec()).expect("free");
+        memory.map(RINGS, content(false)[..3 * RING_BYTES].to_vec()).expect("free");
         memory
     }
 
-    /// The words of the buffers and of the rings.
-    pub fn left(memory: &SimMemory) -> Vec<u32> {
-        let parts = [(BUFFERS, (TABLE_BYTES / 16 + 4) * BUFFER_BYTES), (RINGS, 3 * RING_BYTES)];
-        let bytes = parts.iter().flat_map(|(at, size)| memory.get(*at, *size).unwrap_or_default());
-        let bytes: Vec<u8> = bytes.copied().collect();
-        bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+    /// The bytes of the buffers and of the rings.
+    pub fn left(memory: &SimMemory) -> Vec<u8> {
+        let parts = [(BUFFERS, ALL_BUFFERS), (RINGS, 3 * RING_BYTES)];
+        parts.iter().flat_map(|(at, size)| memory.get(*at, *size)).flatten().copied().collect()
     }
+}
+
+/// Small floats, and half of the words small integers if there may be denormals.
+fn content(denormals: bool) -> &'static [u8] {
+    static CONTENT: [OnceLock<Vec<u8>>; 2] = [OnceLock::new(), OnceLock::new()];
+    CONTENT[usize::from(denormals)].get_or_init(|| {
+        let mut rng = Rng::new(1);
+        let word = |_| match rng.below(2) {
+            1 if denormals => rng.below(5) as u32,
+            _ => (rng.below(17) as f32 - 8.0).to_bits(),
+        };
+        bytes(&(0..ALL_BUFFERS / 4).map(word).collect::<Vec<u32>>())
+    })
 }
