@@ -106,6 +106,9 @@ pub enum CompileError {
     /// A shader that names registers which cannot hold arguments.
     #[error("arguments are in {0} registers up to number {1}, past the last that holds them")]
     Registers(&'static str, usize),
+    /// A shader that names a register that is part of another argument.
+    #[error("an argument is in the {0} register {1}, which is part of another argument")]
+    Overlap(&'static str, usize),
     /// A workgroup of no invocations.
     #[error("a workgroup has no invocations")]
     NoInvocations,
