@@ -1,5 +1,5 @@
 //! Quotients and roots of 64 bits: steps of Newton from the approximations of the hardware, which have more than 26 correct bits. Quotients and square
-//! roots are correctly rounded where the mode rounds to the nearest; reciprocals of square roots are off by less than one unit in the last place.
+//! roots are correctly rounded where the mode rounds to the nearest; reciprocals of square roots are off by at most two units in the last place.
 
 use super::Selector;
 use crate::ir::{Definition, FloatFreedom, NewInst, Operand, PhysReg, RegClass};
