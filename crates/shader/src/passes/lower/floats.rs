@@ -1,11 +1,11 @@
-//! Lowers operations on floats: takes any shader; afterwards no operation that the options name is left, no float of 64 bits is converted to 16 bits in
-//! one step, and conversions that are rounded in a mode of their own are left only from 32 to 16 bits toward zero, and none to the same width is. Memory and flow keep their types.
+//! Lowers operations on floats: takes any shader; afterwards no operation that the options name is left, and of conversions to a narrower float only those
+//! of 64 to 32 and of 32 to 16 bits in the mode of the result, and of 32 to 16 bits toward zero. Memory and flow keep their types.
 //!
-//! Why an operation on 16 bits may be computed in other bits and rounded again: a product has at most 22 significant bits, which 32 bits represent. A
-//! sum, a quotient or a root that is first rounded to 24 bits, which are at least twice 11 and two more, is rounded to the nearest as if it was rounded once
+//! Why an operation on 16 bits may be computed in more bits and rounded again: a product has at most 22 significant bits, which 32 bits represent. A
+//! sum or root that is rounded to 24 bits first, which are at least twice 11 and two more, is then rounded to the nearest as if it were rounded once
 //! (Figueroa, "When is double rounding innocuous?"). In other modes sums are computed in 64 bits, which represent them. The product of a fused
-//! operation is exact in 64 bits; the sum is inexact there only if one summand is so small that the nearest of 11 bits is the other one. The machine must
-//! round floats of 16 and 64 bits in one mode.
+//! operation is exact in 64 bits; the sum is inexact there only if one summand is so small that the nearest of 11 bits is the other one. In other modes
+//! the machine must round floats of 16 and 64 bits alike.
 
 use super::rewrite;
 use crate::ir::{Base, Builder, FloatMode, Function, Inst, Op, Round, Rule, Shader, Type, Value};
