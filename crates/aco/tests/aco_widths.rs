@@ -258,13 +258,13 @@ fn check(name: &str) -> Vec<String> {
     let count = seed_count(1) as usize * 6 * INVOCATIONS;
     let mut failures = Vec::new();
     for (at, case) in cases().iter().enumerate() {
-        for (number, modes) in modes().into_iter().enumerate() {
+        let runs = modes().into_iter().map(|modes| (modes, false)).chain([(modes()[0], true)]);
+        for (number, (modes, uniform)) in runs.enumerate() {
             let gpu = Gpu::new(name).expect("a GPU").with_wave64((at + number) % 2 == 0);
             let mut rng = Rng::new((at * 8 + number) as u64 + 1);
             let mut tuples: Vec<Vec<u64>> = (0..count)
                 .map(|_| (0..case.operands.len()).map(|number| case.operand(number, &mut rng)).collect())
                 .collect();
-            let uniform = number == 3;
             if uniform {
                 tuples.truncate(INVOCATIONS);
             }

@@ -151,7 +151,7 @@ impl<'f> Lowering<'f> {
 
     /// An operation on 16 bits.
     fn half(&mut self, op: Op, args: &[Value], to: Base) -> Value {
-        let nearest = self.modes[0].round == Round::NearestEven;
+        let nearest = self.modes[..2].iter().all(|mode| mode.round == Round::NearestEven);
         let base = match op {
             Op::FFma => Base::B64,
             Op::FAdd | Op::FSub if !nearest => Base::B64,
