@@ -148,7 +148,9 @@ impl Case {
         let base = self.operands[number];
         match self.op {
             Op::I2F | Op::U2F => integer(base, rng),
-            Op::FLdexp if number == 1 && rng.below(8) > 0 => u64::from((rng.below(2200) as u32).wrapping_sub(1100)),
+            Op::FLdexp if number == 1 && rng.below(8) > 0 => {
+                u64::from((rng.below(2200) as u32).wrapping_sub(1100))
+            }
             Op::FLdexp if number == 1 => integer(base, rng),
             _ => float(base, rng),
         }

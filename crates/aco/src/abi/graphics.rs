@@ -240,7 +240,8 @@ impl ColourOutput {
             *components |= (lanes << access.component & 15) as u8;
             *half &= ty.base == Base::B16;
         }
-        let colour = |((location, index), (components, half))| ColourOutput { location, index, components, half };
+        let colour =
+            |((location, index), (components, half))| ColourOutput { location, index, components, half };
         stored.into_iter().map(colour).collect()
     }
 }

@@ -5,10 +5,7 @@ use unwedge_shader::ir::{Base, Builder, Function, Inst, Op, Payload, Shader};
 
 fn is_half_reduction(func: &Function, inst: Inst) -> bool {
     let reduces = matches!(func.op(inst), Op::Reduce | Op::InclusiveScan | Op::ExclusiveScan);
-    let floats = matches!(
-        func.payload(inst),
-        Payload::Reduce(Op::FAdd | Op::FMul | Op::FMin | Op::FMax, _)
-    );
+    let floats = matches!(func.payload(inst), Payload::Reduce(Op::FAdd | Op::FMul | Op::FMin | Op::FMax, _));
     reduces && floats && func.ty(func.result(inst)).base == Base::B16
 }
 

@@ -192,7 +192,8 @@ impl Selector<'_> {
                 }
                 (Op::F2FRtz, Base::B32, Base::B16) => {
                     let [single] = self.scalars(inst);
-                    let half = self.valu(Opcode::v_cvt_pkrtz_f16_f32, RegClass::V1, &[single, Operand::c32(0)]);
+                    let half =
+                        self.valu(Opcode::v_cvt_pkrtz_f16_f32, RegClass::V1, &[single, Operand::c32(0)]);
                     self.flushed_half(half)
                 }
                 (Op::FDiv, Base::B16, Base::B16) => {

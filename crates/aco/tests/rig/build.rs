@@ -2,9 +2,9 @@
 
 use super::recorded::Problem;
 use unwedge_aco::abi::PixelProlog;
+use unwedge_aco::graphics::VertexInput;
 use unwedge_aco::parts::{compile_pixel_epilog, compile_pixel_prolog, compile_vertex_prolog};
 use unwedge_aco::{CompileError, Compiled, Options, compile};
-use unwedge_aco::graphics::VertexInput;
 use unwedge_check::amdgcn::{Certainty, CheckFinding, CheckOptions, Rule, check_words};
 use unwedge_isa::amdgcn::texel::{NumberFormat, TexelFormat};
 use unwedge_shader::ir::Shader;

@@ -415,8 +415,7 @@ fn floats_of_16_bits_and_integral_doubles_are_exact() {
     let mut rng = Rng::new(10);
     for &op in Op::ALL {
         let row = op.row();
-        let approximate =
-            matches!(op, Op::FDiv | Op::FRsqrt | Op::FSin | Op::FCos | Op::FExp2 | Op::FLog2);
+        let approximate = matches!(op, Op::FDiv | Op::FRsqrt | Op::FSin | Op::FCos | Op::FExp2 | Op::FLog2);
         if !op.has(Traits::FLOAT) || approximate || matches!(op, Op::I2F | Op::U2F | Op::F2I | Op::F2U) {
             continue;
         }
@@ -429,10 +428,7 @@ fn floats_of_16_bits_and_integral_doubles_are_exact() {
             let base = |rule: &Rule| if let Rule::Lanes(base) = rule { *base } else { t };
             let (bases, result) = match conversion {
                 true => (vec![t], if t == Base::B16 { Base::B16 } else { Base::B32 }),
-                false => (
-                    row.operands.iter().map(base).collect(),
-                    row.result.as_ref().map_or(t, base),
-                ),
+                false => (row.operands.iter().map(base).collect(), row.result.as_ref().map_or(t, base)),
             };
             let results = if conversion && t == Base::B64 { vec![Base::B16, result] } else { vec![result] };
             for result in results {

@@ -250,7 +250,12 @@ impl Selector<'_> {
     }
 
     /// A component of 16 bits, whose parameters are in the lower halves of words. Sums have 32 bits up to the last step.
-    fn interpolated_half(&mut self, inst: Inst, attribute: Operand, [i, j]: [Operand; 2]) -> Selected<Operand> {
+    fn interpolated_half(
+        &mut self,
+        inst: Inst,
+        attribute: Operand,
+        [i, j]: [Operand; 2],
+    ) -> Selected<Operand> {
         use Opcode as O;
         let v1 = RegClass::V1;
         if self.gfx >= Gfx::Gfx11 {

@@ -23,8 +23,7 @@ pub struct FloatOptions {
 
 impl FloatOptions {
     /// All of them.
-    pub const ALL: FloatOptions =
-        FloatOptions { halves: true, half_functions: true, double_integrals: true };
+    pub const ALL: FloatOptions = FloatOptions { halves: true, half_functions: true, double_integrals: true };
 
     fn has_half(&self, op: Op) -> bool {
         match op {
