@@ -350,6 +350,28 @@ fn floats_of_lanes_are_combined() {
     }
 }
 
+/// Floats of 16 bits are combined by the trees of 32 bits. The results are the same because they are exact.
+#[test]
+fn halves_of_lanes_are_combined() {
+    for op in ["fadd", "fmul", "fmin", "fmax"] {
+        for (over, cluster) in [("reduce", 0), ("reduce", 4), ("inclusive_scan", 0), ("exclusive_scan", 0)] {
+            // Small numbers whose sum is less than 2048, and 1 or 2 for products of four lanes. Products of all lanes are powers of two, or infinite.
+            let text = lanes_leave(
+                "",
+                "%23: b32 = iadd %21, %14",
+                &format!(
+                    "%37: b32 = iand %14, %3\n%38: b32 = umax %37, %1\n%36: b32 = umin %38, %2\n%39: b16 = u2f %36\n\
+                     %41: b16 = {over}<{op} {cluster}> %39\n%42: b32 = f2f %41\n%40: b32 = iadd %42, %20"
+                ),
+            );
+            compare(&text);
+            let code = mnemonics(&text, false);
+            let [wide, narrow] = ["f32", "f16"].map(|ty| has(&code, &format!("v_{}_{ty}", &op[1..])));
+            assert!(wide && !narrow, "{over} {op}: {code:?}");
+        }
+    }
+}
+
 /// A float sum over lanes with the same value is not that value.
 #[test]
 fn uniform_floats_are_added() {

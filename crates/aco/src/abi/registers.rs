@@ -2,6 +2,7 @@
 //!
 //! The driver's own arguments, which no operation reads, come first; what the hardware adds follows the last register that is named.
 
+use super::graphics::half_attributes;
 use super::{ArgLocation, Args, Argument, Interface, Uses};
 use crate::compile::CompileError;
 use crate::ir::PhysReg;
@@ -92,6 +93,7 @@ impl Args {
             hardware: if compute { None } else { Some(hardware?) },
             explicit: true,
             attributes: (0..attributes).collect(),
+            half_attributes: half_attributes(func),
             ..Interface::default()
         };
         Ok(Some(args))
