@@ -252,6 +252,41 @@ fn a_comparison_after_a_loop_is_of_all_lanes() {
     compare(&text);
 }
 
+/// Lanes of every width, chosen by a value that differs between invocations, and by one that does not.
+#[test]
+fn a_value_chooses_a_lane() {
+    for index in ["%16", "%59"] {
+        let mut body = String::from(
+            "%5: b32 = load<storage align 4 access readonly|restrict> %7, %0\n%59: b32 = iand %5, %3\n",
+        );
+        let mut number = 60;
+        let mut next = |text: &str| {
+            number += 1;
+            body += &format!("%{number}: {text}\n");
+            format!("%{number}")
+        };
+        let mut sum = "%14".to_owned();
+        for bits in [1, 8, 16, 64] {
+            let lane = |word: &str| match bits {
+                1 => format!("b1 = ult {word}, %14"),
+                _ => format!("b{bits} = i2i {word}"),
+            };
+            let lanes = ["%10", "%14", "%15", "%12"].map(|word| next(&lane(word)));
+            let vector = next(&format!("b{bits}x4 = vec {}", lanes.join(", ")));
+            let vector = next(&format!("b{bits}x4 = insert_dyn {vector}, {}, {index}", lanes[2]));
+            let other = next(&format!("b32 = ixor {index}, %1"));
+            let lane = next(&format!("b{bits} = extract_dyn {vector}, {other}"));
+            let word = match bits {
+                1 => next(&format!("b32 = select {lane}, %10, %16")),
+                _ => next(&format!("b32 = i2i {lane}")),
+            };
+            let product = next(&format!("b32 = imul {sum}, %3"));
+            sum = next(&format!("b32 = iadd {product}, {word}"));
+        }
+        compare(&lanes_leave("", "%23: b32 = iadd %21, %1", &format!("{body}%40: b32 = iadd %20, {sum}")));
+    }
+}
+
 /// The mnemonics of the code of a shader for gfx1030.
 fn mnemonics(text: &str, contract: bool) -> Vec<String> {
     let mut shader = Shader::default();

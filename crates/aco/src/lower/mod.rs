@@ -34,7 +34,9 @@ pub fn lower(shader: &mut Shader, options: &Options) {
     } else {
         graphics::lower_interface(shader, options);
     }
-    let mut changed = lower_textures(shader, &TextureOptions { sizes: false, ..TextureOptions::ALL });
+    // Indexed inputs and outputs became chosen lanes of slots.
+    let mut changed = arrays::choose_lanes(shader);
+    changed |= lower_textures(shader, &TextureOptions { sizes: false, ..TextureOptions::ALL });
     changed |= lower_texel_offsets(shader);
     changed |= atomics::lower(shader, options);
     if lower_nonuniform(shader) {
