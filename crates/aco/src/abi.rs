@@ -13,7 +13,7 @@ use crate::compile::CompileError;
 use crate::ir::PhysReg;
 pub(crate) use geometry::{add_shared, chosen_together, vertex_reads};
 pub(crate) use graphics::{CAPTURE_BYTES, COUNT_BYTES, Reads};
-pub use graphics::{ColourOutput, Interface, PixelInput, PixelProlog};
+pub use graphics::{ColourOutput, Interface, POINT_COORD_SLOT, PixelInput, PixelProlog};
 pub(crate) use kernel::KERNARG_ALIGN;
 pub use kernel::{CallingConvention, KernelArg, KernelArgKind, KernelArgs};
 pub(crate) use registers::names_registers;
@@ -127,6 +127,8 @@ pub enum Argument {
     CaptureOffset(u8),
     /// Which quads begin a primitive, and where parameters are in LDS: what `m0` holds for interpolation.
     PrimitiveMask,
+    /// The low word of the address of positions of samples in their pixel: 16 pairs of floats from 0 to 1. Those past the samples of a pixel are not read for any valid sample.
+    SamplePositions,
     /// What the hardware gives a pixel.
     Pixel(PixelInput),
     /// What the registers of a shader that names them hold.

@@ -200,7 +200,7 @@ impl Selector<'_> {
         all
     }
 
-    fn shifted_left(&mut self, word: Operand, distance: u32) -> Operand {
+    pub(super) fn shifted_left(&mut self, word: Operand, distance: u32) -> Operand {
         if distance == 0 {
             return word;
         }
