@@ -9,7 +9,7 @@ use super::{arrays, geometry};
 use crate::abi::{POINT_COORD_SLOT, names_registers};
 use crate::compile::Options;
 use crate::graphics::MemorySlots;
-use crate::stages::PipelineMode;
+use crate::stages::{PipelineMode, PipelineShape};
 use unwedge_isa::amdgcn::Gfx;
 use unwedge_shader::ir::{
     Access, Base, Builder, Function, Inst, InterpAt, MemAccess, Op, Payload, Shader, SlotAccess, SlotDir,
@@ -64,12 +64,49 @@ pub(super) fn lower_interface(shader: &mut Shader, options: &Options) {
     }
     lower_derivatives(shader);
     standard(shader);
+    let number = SystemValue::PrimitiveId.fragment_slot();
+    let parameters = options.graphics.parameters.as_ref();
+    if is_last(stage, options)
+        && number.is_some_and(|slot| parameters.is_some_and(|slots| slots.contains(&slot)))
+    {
+        store_primitive_number(shader);
+    }
     if let (Stage::Vertex | Stage::TessEval, Some(slots)) = (stage, &options.graphics.outputs) {
         keep_outputs(shader, slots);
     }
     if fragment && generation >= Gfx::Gfx11 {
         load_first(shader.entry_mut());
     }
+}
+
+/// Whether a vertex or evaluation shader is the last one before the rasterizer.
+fn is_last(stage: Stage, options: &Options) -> bool {
+    match options.graphics.shape.with(stage) {
+        PipelineShape::Plain => stage == Stage::Vertex,
+        PipelineShape::Tess => stage == Stage::TessEval,
+        _ => false,
+    }
+}
+
+/// Adds a store of the number of the primitive at the end of a lowered vertex or evaluation shader that does not store it, for fragments that read it. Of an evaluation shader it is that of
+/// the patch.
+pub(crate) fn store_primitive_number(shader: &mut Shader) {
+    let value = SystemValue::PrimitiveId;
+    let Some(slot) = value.fragment_slot() else { return };
+    let func = shader.entry_mut();
+    let access = SlotAccess::of(SlotDir::Output, slot);
+    let stores = |func: &Function, inst: Inst| match func.payload(inst) {
+        Payload::Slot(own) => {
+            own.dir == access.dir && (own.slot..own.slot.saturating_add(own.count)).contains(&slot)
+        }
+        _ => false,
+    };
+    let last = func.last(func.body());
+    let Some(last) = last.filter(|_| !func.walk().any(|inst| stores(func, inst))) else { return };
+    let mut b = Builder::before(func, last);
+    let number = b.value(Op::SysVal, Payload::SysVal(value), &[], value.ty());
+    let first = b.u32(0);
+    b.inst(Op::StoreSlot, Payload::Slot(access), &[number, first], &[]);
 }
 
 /// Removes stores to outputs that are not passed on, and what computes their values.

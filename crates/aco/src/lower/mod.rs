@@ -6,7 +6,7 @@ mod atomics;
 pub(crate) mod geometry;
 mod graphics;
 
-pub(crate) use graphics::keep_outputs;
+pub(crate) use graphics::{keep_outputs, store_primitive_number};
 
 use crate::compile::Options;
 use unwedge_isa::amdgcn::{Gfx, Gpu};

@@ -57,6 +57,8 @@ pub(super) const PATCHES: usize = 5;
 pub(super) const PATCH_MEMORY: u64 = 0x4000_0000;
 pub(super) const PATCH_OFFSET: u32 = 0x120;
 pub(super) const FIRST_PATCH: u32 = 100;
+/// The number of the first primitive of a draw.
+pub(super) const FIRST_PRIMITIVE: u32 = 3000;
 const PAST_PATCHES: usize = 1 << 14;
 /// Dwords of an attribute of a primitive.
 const PARAMETERS: usize = 12;
@@ -320,6 +322,7 @@ impl Case {
                 (SystemValue::BaseInstance, self.first_instance),
                 (SystemValue::DrawIndex, 1),
                 (SystemValue::ViewIndex, 2),
+                (SystemValue::PrimitiveId, FIRST_PRIMITIVE + index),
             ] {
                 input.system_values.insert(value, [word, 0, 0, 0]);
             }
@@ -524,7 +527,9 @@ impl Case {
             }
             Argument::TessU => each(&|input| value(input, SystemValue::TessCoord, 0)),
             Argument::TessV => each(&|input| value(input, SystemValue::TessCoord, 1)),
-            Argument::PatchId => each(&|input| value(input, SystemValue::PrimitiveId, 0)),
+            Argument::PatchId | Argument::VertexPrimitive => {
+                each(&|input| value(input, SystemValue::PrimitiveId, 0))
+            }
             Argument::RelativePatch => {
                 each(&|input| value(input, SystemValue::PrimitiveId, 0).wrapping_sub(FIRST_PATCH))
             }
