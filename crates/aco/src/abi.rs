@@ -13,7 +13,7 @@ use crate::compile::CompileError;
 use crate::ir::PhysReg;
 pub(crate) use geometry::{add_shared, chosen_together, vertex_reads};
 pub(crate) use graphics::{CAPTURE_BYTES, COUNT_BYTES, Reads};
-pub use graphics::{ColourOutput, Interface, PixelInput, PixelProlog};
+pub use graphics::{ColourOutput, Interface, POINT_COORD_SLOT, PixelInput, PixelProlog};
 pub(crate) use kernel::KERNARG_ALIGN;
 pub use kernel::{CallingConvention, KernelArg, KernelArgKind, KernelArgs};
 pub(crate) use registers::{RINGS_REGISTERS, names_registers};
@@ -103,11 +103,11 @@ pub enum Argument {
     /// The number of a wave of geometry shaders, for messages, up to gfx8.
     GsWaveId,
     /// Where vertices of the primitive of a geometry shader are: up to gfx8 one in each register, in dwords of the ring; then two of 16 bits, in dwords of LDS; on
-    /// gfx12 three of 8 bits, 9 bits apart, in vertices, with an edge flag after each. Of a primitive shader that culls they are in vertices.
+    /// gfx12 three of 8 bits, 9 bits apart, in vertices, with an edge flag after each. Of a primitive shader without a geometry shader they are in vertices.
     VertexOffset(u8),
-    /// The primitive of a geometry shader.
+    /// The primitive of a geometry shader, or of a primitive shader that gives fragments its number: then provoking vertices belong to one primitive each (`NGG_DISABLE_PROVOK_REUSE`).
     GeometryPrimitive,
-    /// The invocation of a geometry shader. Of a primitive shader that culls, up to gfx11: from bit 8 on the edge flags of the primitive.
+    /// The invocation of a geometry shader. Of a primitive shader without one, up to gfx11: from bit 8 on the edge flags of the primitive.
     GeometryInvocation,
     /// The LDS offset in bytes of emitted vertices of [`Interface::emitted_bytes`] each (16 bits), and the offset of [`Interface::count_bytes`] and one dword per vertex that count
     /// them (16 bits).
@@ -119,6 +119,8 @@ pub enum Argument {
     CaptureState,
     /// Of a vertex shader that captures as a primitive shader: the number of vertices of a primitive.
     PrimitiveVertices,
+    /// Of a vertex shader on the stage VS: the primitive whose provoking vertex it has. The driver turns the reuse of vertices off (`VGT_PRIMITIVEID_EN`).
+    VertexPrimitive,
     /// How many vertices of the wave are captured (7 bits from bit 16 on), and their stream (2 bits from bit 24 on).
     CaptureConfig,
     /// Where the first vertex of the wave is captured, counted in vertices.
@@ -127,6 +129,8 @@ pub enum Argument {
     CaptureOffset(u8),
     /// Which quads begin a primitive, and where parameters are in LDS: what `m0` holds for interpolation.
     PrimitiveMask,
+    /// The low word of the address of positions of samples in their pixel: 16 pairs of floats from 0 to 1. Those past the samples of a pixel are not read for any valid sample.
+    SamplePositions,
     /// What the hardware gives a pixel.
     Pixel(PixelInput),
     /// What the registers of a shader that names them hold.

@@ -67,7 +67,8 @@ pub struct GraphicsOptions {
     pub inputs: Option<MemorySlots>,
     /// What this stage leaves in memory, if it does. Else it is what it stores, in the order of slots.
     pub outputs: Option<MemorySlots>,
-    /// Slots that the fragment shader reads: of the last stage before the rasterizer, others are not parameters. Without them, all that it stores are.
+    /// Slots that the fragment shader reads: of the last stage before the rasterizer, others are not parameters. Without them, all that it stores are. If the number of the primitive is one
+    /// of them, a vertex or evaluation shader stores it.
     pub parameters: Option<Vec<u16>>,
     /// Attributes by location. One without an entry is four floats of 32 bits, at the start of the buffer whose number is the location.
     pub vertex_inputs: BTreeMap<u32, VertexInput>,

@@ -31,11 +31,6 @@ pub enum PipelineError {
     /// A stage that every pipeline needs, or that another one needs.
     #[error("the pipeline has no {} shader", .0.name())]
     Missing(Stage),
-    /// The fragment shader reads the number of the primitive, and no geometry shader stores it.
-    #[error(
-        "the fragment shader reads the number of the primitive without a geometry shader that stores it; this is not compiled yet"
-    )]
-    PrimitiveId,
     /// A shader is not compiled, or two that run merged, of which this is the first.
     #[error("{}: {error}", .stage.name())]
     Compile {
@@ -103,7 +98,7 @@ impl LinkedProgram {
 }
 
 /// For each attribute of a compiled pixel shader, its slot and the parameter of the last program before the rasterizer that it is: `OFFSET` of
-/// `SPI_PS_INPUT_CNTL`. One that no shader stores has none.
+/// `SPI_PS_INPUT_CNTL`. One that no shader stores has none; [`POINT_COORD_SLOT`](crate::abi::POINT_COORD_SLOT) is one of these.
 pub fn attribute_links(programs: &[&Compiled]) -> Vec<(u16, Option<u32>)> {
     let interfaces = || programs.iter().map(|program| &program.args.interface);
     let exports = |hardware| matches!(hardware, Some(HardwareStage::Vs | HardwareStage::Ngg));
@@ -203,14 +198,16 @@ impl Linker {
             let shader = &mut self.shaders[at];
             if shader.info.stage != Stage::Fragment {
                 let read = next.take().unwrap_or_default();
+                let number = SystemValue::PrimitiveId.fragment_slot();
+                let wants_number = rasterized && number.is_some_and(|slot| read.inputs.contains(&slot));
+                // What a geometry shader does not store is undefined.
+                if wants_number && shader.info.stage != Stage::Geometry {
+                    lower::store_primitive_number(shader);
+                }
                 let own = Reads::of(shader);
                 let mut vertex = read.inputs;
                 let mut patch = read.patch_inputs;
                 if rasterized {
-                    let primitive = SystemValue::PrimitiveId.fragment_slot();
-                    if primitive.is_some_and(|slot| vertex.contains(&slot) && !own.outputs.contains(&slot)) {
-                        return Err(PipelineError::PrimitiveId);
-                    }
                     // Fragments read slots of patches as any other.
                     vertex.append(&mut patch);
                     self.options.graphics.parameters = Some(vertex.iter().copied().collect());

@@ -13,6 +13,8 @@ use rig::group::{
 };
 use rig::pipeline::{Expectation, expect, judge};
 use rig::recorded::{assembly, columns, in_parallel};
+use rig::texts::numbered;
+use rig::{options_of, targets};
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use unwedge_aco::Options;
@@ -36,12 +38,6 @@ enum Verdict {
     Compiled,
     Refused(String),
     Wrong(String),
-}
-
-fn options_of(gpu: Gpu, legacy: bool) -> Options {
-    let mut options = Options::new(gpu);
-    options.graphics.legacy = legacy;
-    options
 }
 
 /// A shader with what the interpreter makes of it in waves of 64 and 32 lanes.
@@ -115,29 +111,6 @@ fn show(shader: &Shader, options: &Options) {
     for compiled in programs.unwrap_or_default() {
         println!("{:?}\n{}", compiled.args, assembly(&compiled, &options.gpu));
     }
-}
-
-/// Every GPU in both sizes of the wave, and gfx10 in both ways to the rasterizer.
-fn targets() -> Vec<(String, Options)> {
-    let mut all = Vec::new();
-    let only = std::env::var("UNWEDGE_GPU").unwrap_or_default();
-    for name in rig::GPUS.into_iter().filter(|name| only.is_empty() || only.contains(name)) {
-        for wave64 in [true, false] {
-            let gpu = Gpu::new(name).expect("a GPU").with_wave64(wave64);
-            if gpu.wave64() != wave64 {
-                continue;
-            }
-            let both = matches!(gpu.generation(), Gfx::Gfx10 | Gfx::Gfx10_3);
-            for legacy in [false, true].into_iter().take(if both { 2 } else { 1 }) {
-                let kind = if legacy { " legacy" } else { "" };
-                all.push((
-                    format!("{name} wave{}{kind}", if wave64 { 64 } else { 32 }),
-                    options_of(gpu, legacy),
-                ));
-            }
-        }
-    }
-    all
 }
 
 /// Graphics modules of the conformance suite.
@@ -323,27 +296,6 @@ fn nested_loops(depth: usize) -> Shader {
     shader
 }
 
-/// The text with numbers for the names of values and of constructs.
-fn numbered(text: &str) -> String {
-    let mut names: BTreeMap<String, usize> = BTreeMap::new();
-    let (mut out, mut rest) = (String::new(), text);
-    while let Some(at) = rest.find(['%', '<']) {
-        let (before, name) = rest.split_at(at + 1);
-        out += before;
-        let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(name.len());
-        let is_label = before.ends_with('<') && name.starts_with(['L', 'G', 'E']);
-        if before.ends_with('%') || is_label {
-            let next = names.len();
-            let number = *names.entry(name[..end].to_owned()).or_insert(next);
-            out += &format!("{}{number}", if is_label { "L" } else { "" });
-        } else {
-            out += &name[..end];
-        }
-        rest = &name[end..];
-    }
-    out + rest
-}
-
 /// The code of loops in each other grows with their number, not with its square, and lane masks that do not fit registers are kept.
 #[test]
 fn loops_in_each_other_agree_and_their_code_does_not_grow_with_the_square() {
@@ -384,53 +336,6 @@ fn narrow_push_constants_agree() {
         for (target, options) in targets() {
             assert_eq!(expected.verdict(&options), Verdict::Agrees, "{target}, offset {offset}");
         }
-    }
-}
-
-/// A fragment shader that stores the value `%all` of its body as its colour.
-fn colour_shader(body: &str) -> Shader {
-    let text = format!(
-        "shader fragment \"main\"\nworkgroup_size 1 1 1\nsizes shared 0 scratch 0 push 0\nfloats 16 nearest any\nfloats 32 nearest any\n\
-         floats 64 nearest any\nfn f0 \"main\" () -> () {{\n%zero: b32 = const<0x0>\n{body}\
-         store_slot<out slot 32 component 0 index 0> %all, %zero\nreturn\n}}\n"
-    );
-    let mut shader = Shader::default();
-    text::parse(&numbered(&text), &mut shader).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    shader
-}
-
-/// Coordinates at an offset are computed from those at the centre and their derivatives, also after a divergent construct.
-#[test]
-fn inputs_are_interpolated_at_offsets() {
-    let offset = "%x: b32 = const<0x3f000000>\n%y: b32 = const<0xbe800000>\n";
-    let parts = "%sample: b32 = sysval<sample_id>\n%odd: b1 = ine %sample, %zero\n\
-                 %chosen: b32 = if<L0> %odd {\n%fragment: b32x4 = sysval<frag_coord>\n%across: b32 = extract<0> %fragment\nbreak<L0> %across\n\
-                 } else {\nbreak<L0> %x\n}\n";
-    let at_offset = "%offset: b32x2 = vec %x, %y\n%at: b32x2 = barycentric<at_offset> %offset\n";
-    let by_hand = "%center: b32x2 = barycentric<pixel>\n%dx: b32x2 = ddx_coarse %center\n%dy: b32x2 = ddy_coarse %center\n\
-                   %xx: b32x2 = vec %x, %x\n%yy: b32x2 = vec %y, %y\n%moved: b32x2 = ffma %dx, %xx, %center\n\
-                   %at: b32x2 = ffma %dy, %yy, %moved\n";
-    let load = "%in: b32x4 = load_interpolated<in slot 33 component 0 index 0> %at, %zero\n%r: b32 = extract<0> %in\n\
-                %g: b32 = extract<1> %in\n%b: b32 = extract<2> %in\n%all: b32x4 = vec %r, %g, %b, %chosen\n";
-    let shaders = [at_offset, by_hand].map(|place| colour_shader(&format!("{offset}{parts}{place}{load}")));
-    for (target, options) in targets() {
-        let lanes = options.gpu.lanes() as usize;
-        let run = expect(&shaders[1], lanes, 3).expect("the interpreter runs it");
-        let compiled = build(&shaders[0], &options).unwrap_or_else(|error| panic!("{target}: {error:?}"));
-        assert_eq!(judge(&run, &compiled, &options, 3), Ok(()), "{target}");
-    }
-}
-
-/// The position of a sample in its pixel is the fraction of the fragment position.
-#[test]
-fn sample_positions_agree() {
-    let shader = colour_shader(
-        "%place: b32x2 = sysval<sample_position>\n%x: b32 = extract<0> %place\n%y: b32 = extract<1> %place\n\
-         %all: b32x4 = vec %x, %y, %x, %zero\n",
-    );
-    let expected = Expected::new(&shader, 3);
-    for (target, options) in targets() {
-        assert_eq!(expected.verdict(&options), Verdict::Agrees, "{target}");
     }
 }
 

@@ -218,18 +218,172 @@ fn shaders_that_make_no_pipeline_are_refused() {
     compute.info.stage = Stage::Compute;
     let error = compile_pipeline(vec![compute], &options).expect_err("not a pipeline");
     assert_eq!(error, PipelineError::NotGraphics(Stage::Compute));
-    let slot = SystemValue::PrimitiveId.fragment_slot().expect("a slot");
-    let mut fragment = all[4].clone();
-    let func = fragment.entry_mut();
+}
+
+/// The end of a shader.
+fn at_end(shader: &mut Shader) -> Builder<'_> {
+    let func = shader.entry_mut();
     let last = func.last(func.body()).expect("a return");
-    let mut b = Builder::before(func, last);
+    Builder::before(func, last)
+}
+
+/// The shader, which also stores the number of the primitive for fragments.
+fn with_number(shader: &Shader) -> Shader {
+    let (mut shader, value) = (shader.clone(), SystemValue::PrimitiveId);
+    lower_io(&mut shader);
+    let mut b = at_end(&mut shader);
+    let number = b.value(Op::SysVal, Payload::SysVal(value), &[], value.ty());
     let offset = b.u32(0);
-    let value =
-        b.value(Op::LoadSlot, Payload::Slot(SlotAccess::of(SlotDir::Input, slot)), &[offset], Type::B32);
+    let output = SlotAccess::of(SlotDir::Output, value.fragment_slot().expect("a slot"));
+    b.inst(Op::StoreSlot, Payload::Slot(output), &[number, offset], &[]);
+    shader
+}
+
+/// A fragment shader that stores the number of the primitive.
+fn reads_number() -> Shader {
+    let mut shader = Shader::with_entry(Stage::Fragment, "main");
+    let func = shader.entry_mut();
+    let body = func.body();
+    Builder::at_end(func, body).return_(&[]);
+    let value = SystemValue::PrimitiveId;
+    let mut b = at_end(&mut shader);
+    let number = b.value(Op::SysVal, Payload::SysVal(value), &[], value.ty());
+    let offset = b.u32(0);
     let output = SlotAccess::of(SlotDir::Output, FIRST_LOCATION_SLOT);
-    b.inst(Op::StoreSlot, Payload::Slot(output), &[value, offset], &[]);
-    let error = compile_pipeline(vec![all[0].clone(), fragment], &options).expect_err("not linked");
-    assert_eq!(error, PipelineError::PrimitiveId);
+    b.inst(Op::StoreSlot, Payload::Slot(output), &[number, offset], &[]);
+    shader
+}
+
+/// A vertex shader that stores its position and a colour.
+fn simple_vertex() -> Shader {
+    let mut shader = Shader::with_entry(Stage::Vertex, "main");
+    shader.info.float_modes[1].flush = Some(false);
+    let func = shader.entry_mut();
+    let body = func.body();
+    let mut b = Builder::at_end(func, body);
+    let offset = b.u32(0);
+    for (from, to) in [(FIRST_LOCATION_SLOT, 0), (FIRST_LOCATION_SLOT + 1, FIRST_LOCATION_SLOT)] {
+        let input = SlotAccess::of(SlotDir::Input, from);
+        let words = b.value(Op::LoadSlot, Payload::Slot(input), &[offset], Type { lanes: 4, ..Type::B32 });
+        b.inst(Op::StoreSlot, Payload::Slot(SlotAccess::of(SlotDir::Output, to)), &[words, offset], &[]);
+    }
+    b.return_(&[]);
+    shader
+}
+
+/// An evaluation shader that stores the position of the first vertex of its patch.
+fn passing_evaluation() -> Shader {
+    let mut shader = Shader::with_entry(Stage::TessEval, "main");
+    shader.info.float_modes[1].flush = Some(false);
+    let func = shader.entry_mut();
+    let body = func.body();
+    let mut b = Builder::at_end(func, body);
+    let zero = b.u32(0);
+    let input = SlotAccess { vertex: true, ..SlotAccess::of(SlotDir::Input, 0) };
+    let words = b.value(Op::LoadSlot, Payload::Slot(input), &[zero, zero], Type { lanes: 4, ..Type::B32 });
+    b.inst(Op::StoreSlot, Payload::Slot(SlotAccess::of(SlotDir::Output, 0)), &[words, zero], &[]);
+    b.return_(&[]);
+    shader
+}
+
+/// Without a geometry shader, fragments read the number of the primitive that the hardware gives its provoking vertex, or of the patch.
+#[test]
+fn fragments_read_the_number_of_the_primitive() {
+    let slot = SystemValue::PrimitiveId.fragment_slot().expect("a slot");
+    let (fragment, vertex) = (reads_number(), simple_vertex());
+    let control = pass_patches(&vertex, PATCH_VERTICES);
+    let evaluation = passing_evaluation();
+    let mut draws = 0;
+    for (target, mut options) in rig::targets() {
+        let lanes = if options.gpu.wave64() { 64 } else { 32 };
+        for culling in [false, true] {
+            options.graphics.culling = culling;
+            for shaders in [vec![vertex.clone()], vec![vertex.clone(), control.clone(), evaluation.clone()]] {
+                let last = shaders.last().expect("a shader").clone();
+                let all = shaders.into_iter().chain([fragment.clone()]).collect();
+                let programs =
+                    compile_pipeline(all, &options).unwrap_or_else(|error| panic!("{target}: {error}"));
+                let [.., before, pixels] = &programs[..] else { panic!("{target}: two programs") };
+                let links = attribute_links(&[before, pixels]);
+                assert_eq!(links, [(slot, Some(0))], "{target}");
+                let numbered = with_number(&last);
+                let ngg = before.args.interface.hardware == Some(HardwareStage::Ngg);
+                for seed in 1..4 {
+                    let judged = if ngg {
+                        let size = [23, 64, 100, 200][seed as usize % 4];
+                        let draw = Draw::new(&numbered, lanes, [size, size], None, &mut Rng::new(seed));
+                        let mut draw = draw.expect("it is defined");
+                        if before.args.interface.culls {
+                            draw.state.clockwise = true;
+                        }
+                        draw.cover_vertices();
+                        draws += 1;
+                        draw.judge(before, &options, seed).map(|_| ())
+                    } else {
+                        let expected = expect(&numbered, lanes, seed).expect("it is defined");
+                        judge(&expected, before, &options, seed)
+                    };
+                    assert_eq!(judged, Ok(()), "{target}, seed {seed}");
+                    let expected = expect(&fragment, lanes, seed).expect("it is defined");
+                    assert_eq!(judge(&expected, pixels, &options, seed), Ok(()), "{target}, seed {seed}");
+                }
+            }
+        }
+    }
+    assert!(draws > 0, "primitive shaders run");
+}
+
+/// A vertex shader that is compiled alone stores the number of the primitive if it is told that fragments read it.
+#[test]
+fn shaders_that_are_not_linked_store_the_number_of_the_primitive() {
+    let slot = SystemValue::PrimitiveId.fragment_slot().expect("a slot");
+    let mut options = Options::new(Gpu::new("gfx900").expect("a GPU"));
+    let parameters = |options: &Options| {
+        let compiled = compile(&mut simple_vertex(), options).expect("compiled");
+        compiled.args.interface.parameters
+    };
+    assert_eq!(parameters(&options), [FIRST_LOCATION_SLOT]);
+    options.graphics.parameters = Some(vec![slot]);
+    assert_eq!(parameters(&options), [slot]);
+    // Another shader follows.
+    options.graphics.shape = PipelineShape::Geometry;
+    assert!(compile(&mut simple_vertex(), &options).is_err());
+}
+
+/// The number of the primitive and captured outputs are in LDS together.
+#[test]
+fn captured_vertices_have_the_number_of_the_primitive() {
+    for (target, options) in rig::targets() {
+        if options.gpu.generation() < Gfx::Gfx11 {
+            continue;
+        }
+        let lanes = if options.gpu.wave64() { 64 } else { 32 };
+        for seed in 0..4 {
+            let mut shader = vertex(&mut Rng::new(seed));
+            if capture_outputs(&mut shader, &mut Rng::new(seed)).is_empty() {
+                continue;
+            }
+            let programs =
+                compile_pipeline(vec![shader.clone(), reads_number()], &options).expect("compiled");
+            let numbered = with_number(&shader);
+            let draw = Draw::new(&numbered, lanes, [100, 100], None, &mut Rng::new(seed));
+            let Some(draw) = draw else { continue };
+            let judged = draw.capture(&programs[0], &options, seed).map(|_| ());
+            assert_eq!(judged, Ok(()), "{target}, seed {seed}");
+        }
+    }
+}
+
+/// What a geometry shader does not store has no parameter.
+#[test]
+fn a_geometry_shader_that_does_not_store_the_number_leaves_it_undefined() {
+    let slot = SystemValue::PrimitiveId.fragment_slot().expect("a slot");
+    for (target, options) in rig::targets() {
+        let vertex = simple_vertex();
+        let all = vec![vertex.clone(), pass_triangles(&vertex), reads_number()];
+        let programs = compile_pipeline(all, &options).unwrap_or_else(|error| panic!("{target}: {error}"));
+        assert_eq!(attribute_links(&programs.iter().collect::<Vec<_>>()), [(slot, None)], "{target}");
+    }
 }
 
 /// What transform feedback captures stays, though the fragment shader reads nothing of it.

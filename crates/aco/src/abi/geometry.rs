@@ -18,6 +18,8 @@ use unwedge_shader::ir::{Builtin, FIRST_LOCATION_SLOT, Op, Payload, Shader, Slot
 
 /// Registers that the hardware gives merged stages before those of the driver.
 const MERGED_SGPRS: usize = 8;
+/// The vector register of the primitive on the stage VS.
+const VERTEX_PRIMITIVE: u8 = 2;
 /// The most vertices of a primitive that a geometry shader takes.
 const PRIMITIVE_VERTICES: u8 = 6;
 
@@ -85,8 +87,14 @@ impl Args {
         if !hardware.is_merged() {
             args.own_words(hardware, evaluates, &captures, &mut next);
         }
-        let begin = args.second_vectors(hardware, generation, culls || has(Stage::Geometry));
+        // Without a geometry shader, vertices are given the number of the primitive for fragments.
+        let numbers = exports
+            && matches!(parts, [shader] if shader.info.stage == Stage::Vertex && Reads::of(shader).has(SystemValue::PrimitiveId));
+        let begin = args.second_vectors(hardware, generation, culls || numbers || has(Stage::Geometry));
         args.first_vectors(parts[0].info.stage, hardware, generation, begin);
+        if numbers && hardware == HardwareStage::Vs {
+            args.vector(Argument::VertexPrimitive, VERTEX_PRIMITIVE, 1);
+        }
         if options.graphics.prolog && parts[0].info.stage == Stage::Vertex {
             args.attribute_vectors(&Reads::of(parts[0]), begin);
         }
@@ -298,9 +306,10 @@ pub(crate) fn vertex_reads(shader: &Shader, options: &GraphicsOptions) -> Vec<Ar
         options.vertex_inputs.get(&location.into()).is_some_and(|input| input.divisor.is_some())
     };
     let slots = !reads.inputs.is_empty() || !reads.patch_inputs.is_empty();
-    let wanted: [(Stage, bool, &[Argument]); 5] = [
+    let wanted: [(Stage, bool, &[Argument]); 6] = [
         (Stage::Vertex, any(&[V::VertexIndex]) || located().any(|at| !instanced(at)), &[Argument::VertexId]),
         (Stage::Vertex, any(&[V::InstanceIndex]) || located().any(instanced), &[Argument::InstanceId]),
+        (Stage::Vertex, any(&[V::PrimitiveId]), &[Argument::VertexPrimitive]),
         (Stage::TessEval, any(&[V::TessCoord]), &[Argument::TessU, Argument::TessV]),
         (Stage::TessEval, slots, &[Argument::RelativePatch]),
         (Stage::TessEval, any(&[V::PrimitiveId]), &[Argument::PatchId]),

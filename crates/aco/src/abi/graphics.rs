@@ -37,6 +37,8 @@ pub enum PixelInput {
     PerspectiveCenter = 1,
     /// At the centroid.
     PerspectiveCentroid = 2,
+    /// Those in perspective divided by w, and 1/w, at the centre.
+    PullModel = 3,
     /// Barycentric coordinates linear on the screen, at the sample.
     LinearSample = 4,
     /// At the centre.
@@ -53,7 +55,7 @@ pub enum PixelInput {
     PositionW = 11,
     /// Not zero if the primitive faces the viewer.
     FrontFace = 12,
-    /// Bits 8 to 11: the sample; 16 to 26: the layer.
+    /// Bits 2 and 3: the shading rate in x, 4 and 5: in y (gfx10.3 on); 8 to 11: the sample; 16 to 26: the layer.
     Ancillary = 13,
     /// The samples that are covered.
     SampleCoverage = 14,
@@ -61,10 +63,11 @@ pub enum PixelInput {
 
 impl PixelInput {
     /// All, in the order of registers.
-    pub const ALL: [PixelInput; 13] = [
+    pub const ALL: [PixelInput; 14] = [
         PixelInput::PerspectiveSample,
         PixelInput::PerspectiveCenter,
         PixelInput::PerspectiveCentroid,
+        PixelInput::PullModel,
         PixelInput::LinearSample,
         PixelInput::LinearCenter,
         PixelInput::LinearCentroid,
@@ -79,7 +82,11 @@ impl PixelInput {
 
     /// How many registers it has.
     pub const fn dwords(self) -> u8 {
-        if (self as u8) < 7 { 2 } else { 1 }
+        match self {
+            PixelInput::PullModel => 3,
+            _ if (self as u8) < 7 => 2,
+            _ => 1,
+        }
     }
 
     /// Its name in `SPI_PS_INPUT_ENA`.
@@ -88,6 +95,7 @@ impl PixelInput {
             PixelInput::PerspectiveSample => "PERSP_SAMPLE",
             PixelInput::PerspectiveCenter => "PERSP_CENTER",
             PixelInput::PerspectiveCentroid => "PERSP_CENTROID",
+            PixelInput::PullModel => "PERSP_PULL_MODEL",
             PixelInput::LinearSample => "LINEAR_SAMPLE",
             PixelInput::LinearCenter => "LINEAR_CENTER",
             PixelInput::LinearCentroid => "LINEAR_CENTROID",
@@ -374,13 +382,16 @@ impl Args {
         if reads.has(SystemValue::ViewIndex) {
             args.add(Argument::ViewIndex, &mut next, 1);
         }
+        if reads.has(SystemValue::SamplePositions) {
+            args.add(Argument::SamplePositions, &mut next, 1);
+        }
         Args::check_user(next, generation)?;
         args.add(Argument::PrimitiveMask, &mut next, 1);
         if generation < Gfx::Gfx11 {
             args.add(Argument::ScratchOffset, &mut next, 1);
         }
         let mut enabled = reads.pixel;
-        let perspective = 0x7;
+        let perspective = 0xf;
         let any = 0x7f;
         let needs_w = enabled & PixelInput::PositionW.bit() != 0 && enabled & perspective == 0;
         if enabled & any == 0 || needs_w {
@@ -449,6 +460,9 @@ pub(super) fn half_attributes(func: &Function) -> Vec<u16> {
     slots.into_iter().collect()
 }
 
+/// The slot of the attribute that is where a fragment is in its point. No shader stores it: the hardware computes it (`PT_SPRITE_TEX` of `SPI_PS_INPUT_CNTL`).
+pub const POINT_COORD_SLOT: u16 = 15;
+
 /// Whether a slot goes to pixels: locations, and distances and numbers that they may read. Positions and sizes do not.
 pub(crate) fn is_parameter(slot: u16) -> bool {
     slot >= 2 && slot != 9
@@ -510,7 +524,8 @@ impl Reads {
                             (lanes[func.result(inst)] & 15) << PixelInput::PositionX as u8
                         }
                         SystemValue::FrontFacing => PixelInput::FrontFace.bit(),
-                        SystemValue::SampleId => PixelInput::Ancillary.bit(),
+                        SystemValue::SampleId | SystemValue::ShadingRate => PixelInput::Ancillary.bit(),
+                        SystemValue::PullModel => PixelInput::PullModel.bit(),
                         SystemValue::SampleMaskIn => {
                             PixelInput::SampleCoverage.bit() | PixelInput::Ancillary.bit()
                         }

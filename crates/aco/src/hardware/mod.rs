@@ -21,8 +21,8 @@ use crate::ir::{
 };
 use copies::{CopySource, RegCopy};
 use unwedge_base::entity::Entity;
-use unwedge_isa::amdgcn::model::Form;
-use unwedge_isa::amdgcn::{Gfx, Opcode, Reg};
+use unwedge_isa::amdgcn::model::{Form, Mod};
+use unwedge_isa::amdgcn::{Gfx, Mods, Opcode, Reg};
 
 /// Where instructions of the hardware are made.
 struct Emitter<'a> {
@@ -137,6 +137,7 @@ impl Emitter<'_> {
             Pseudo::Branch | Pseudo::BranchZ | Pseudo::BranchNz => self.branch(block, pseudo),
             Pseudo::Phi | Pseudo::LinearPhi | Pseudo::MaskPhi => Err(self.not_done("a phi is left")),
             Pseudo::Reduce | Pseudo::InclusiveScan | Pseudo::ExclusiveScan => self.reduce(pseudo),
+            Pseudo::Interpolate => self.interpolate(),
             Pseudo::ConstantAddress => self.constant_address(),
             Pseudo::Permute
             | Pseudo::DemoteToHelper
@@ -249,6 +250,36 @@ impl Emitter<'_> {
         self.hw(Opcode::s_add_u32, &[sgpr_to(low), scc], &[dword(low), distance]);
         let carry = Operand::reg(PhysReg::SCC, RegClass::S1);
         self.hw(Opcode::s_addc_u32, &[sgpr_to(low + 1), scc], &[dword(low + 1), Operand::c32(0), carry]);
+        Ok(())
+    }
+
+    /// Loads parameters into all lanes of each quad with an active one, and interpolates them in the active lanes.
+    fn interpolate(&mut self) -> Result<(), FinishError> {
+        let (to, _) = self.definition(0)?;
+        let (parameters, _) = self.reg_of(0)?;
+        let [attribute, base] = [self.operand(1)?, self.operand(2)?];
+        let [to, parameters] = [to, parameters].map(|reg| (reg.index() / 4) as u16);
+        self.hw(Opcode::lds_param_load, &[vgpr_to(parameters)], &[attribute, base]);
+        let parameters = dword(parameters);
+        if self.program.operands(self.inst).len() == 3 {
+            let mut mods = Mods::default();
+            // Inactive lanes are read.
+            for (part, value) in [
+                (Mod::DppCtrl, 0),
+                (Mod::RowMask, 15),
+                (Mod::BankMask, 15),
+                (Mod::BoundCtrl, 1),
+                (Mod::Fi, 1),
+            ] {
+                mods.set(part, value);
+            }
+            self.with_mods(Opcode::v_mov_b32, Form::Dpp, mods, to, &[parameters]);
+            return Ok(());
+        }
+        let place = |at| self.reg_of(at).map(|(reg, _)| dword((reg.index() / 4) as u16));
+        let (i, j) = (place(3)?, place(4)?);
+        self.hw(Opcode::v_interp_p10_f32, &[vgpr_to(to)], &[parameters, i, parameters]);
+        self.hw(Opcode::v_interp_p2_f32_vinterp, &[vgpr_to(to)], &[parameters, j, dword(to)]);
         Ok(())
     }
 

@@ -6,18 +6,29 @@
 //! first, while all lanes of a quad are active.
 
 use super::{arrays, geometry};
-use crate::abi::names_registers;
+use crate::abi::{POINT_COORD_SLOT, names_registers};
 use crate::compile::Options;
 use crate::graphics::MemorySlots;
-use crate::stages::PipelineMode;
+use crate::stages::{PipelineMode, PipelineShape};
 use unwedge_isa::amdgcn::Gfx;
 use unwedge_shader::ir::{
-    Base, Builder, Function, Inst, InterpAt, Op, Payload, Shader, SlotDir, Stage, SystemValue, Type, Value,
+    Access, Base, Builder, Function, Inst, InterpAt, MemAccess, Op, Payload, Shader, SlotAccess, SlotDir,
+    Space, Stage, SystemValue, Type, Value,
 };
 use unwedge_shader::passes::{collect_outputs, lower_derivatives, lower_io, lower_locals, standard};
 
 /// The most elements of an array of inputs that are all loaded.
 const MAX_CHOSEN: u16 = 32;
+/// The last entry of the table of positions of samples, bytes of an entry, and their alignment as a power of two.
+const LAST_SAMPLE: u32 = 15;
+const SAMPLE_BYTES: u32 = 8;
+const SAMPLE_ALIGN: u8 = 3;
+/// The bits of 1.0.
+const ONE: u32 = 0x3f80_0000;
+/// The bits of 0.5: a coordinate of the centre of a pixel.
+const HALF: u32 = 0x3f00_0000;
+
+const PAIR: Type = Type { base: Base::B32, lanes: 2 };
 
 /// Lowers inputs and outputs.
 pub(super) fn lower_interface(shader: &mut Shader, options: &Options) {
@@ -47,16 +58,55 @@ pub(super) fn lower_interface(shader: &mut Shader, options: &Options) {
     }
     if fragment {
         sample_positions(shader.entry_mut());
+        point_coordinates(shader.entry_mut());
+        interpolate_at_samples(shader.entry_mut());
         interpolate_at_offsets(shader.entry_mut());
     }
     lower_derivatives(shader);
     standard(shader);
+    let number = SystemValue::PrimitiveId.fragment_slot();
+    let parameters = options.graphics.parameters.as_ref();
+    if is_last(stage, options)
+        && number.is_some_and(|slot| parameters.is_some_and(|slots| slots.contains(&slot)))
+    {
+        store_primitive_number(shader);
+    }
     if let (Stage::Vertex | Stage::TessEval, Some(slots)) = (stage, &options.graphics.outputs) {
         keep_outputs(shader, slots);
     }
     if fragment && generation >= Gfx::Gfx11 {
         load_first(shader.entry_mut());
     }
+}
+
+/// Whether a vertex or evaluation shader is the last one before the rasterizer.
+fn is_last(stage: Stage, options: &Options) -> bool {
+    match options.graphics.shape.with(stage) {
+        PipelineShape::Plain => stage == Stage::Vertex,
+        PipelineShape::Tess => stage == Stage::TessEval,
+        _ => false,
+    }
+}
+
+/// Adds a store of the number of the primitive at the end of a lowered vertex or evaluation shader that does not store it, for fragments that read it. Of an evaluation shader it is that of
+/// the patch.
+pub(crate) fn store_primitive_number(shader: &mut Shader) {
+    let value = SystemValue::PrimitiveId;
+    let Some(slot) = value.fragment_slot() else { return };
+    let func = shader.entry_mut();
+    let access = SlotAccess::of(SlotDir::Output, slot);
+    let stores = |func: &Function, inst: Inst| match func.payload(inst) {
+        Payload::Slot(own) => {
+            own.dir == access.dir && (own.slot..own.slot.saturating_add(own.count)).contains(&slot)
+        }
+        _ => false,
+    };
+    let last = func.last(func.body());
+    let Some(last) = last.filter(|_| !func.walk().any(|inst| stores(func, inst))) else { return };
+    let mut b = Builder::before(func, last);
+    let number = b.value(Op::SysVal, Payload::SysVal(value), &[], value.ty());
+    let first = b.u32(0);
+    b.inst(Op::StoreSlot, Payload::Slot(access), &[number, first], &[]);
 }
 
 /// Removes stores to outputs that are not passed on, and what computes their values.
@@ -167,8 +217,60 @@ fn sample_positions(func: &mut Function) {
     }
 }
 
-/// Computes coordinates at an offset from those at the centre and their differences in the quad, which are taken at the start, where all lanes
-/// of the quad are active.
+/// Where a fragment is in its point is an attribute that the hardware computes.
+fn point_coordinates(func: &mut Function) {
+    let wanted: Vec<Inst> = func
+        .walk()
+        .filter(|inst| matches!(func.payload(*inst), Payload::SysVal(SystemValue::PointCoord)))
+        .collect();
+    for inst in wanted {
+        let result = func.result(inst);
+        let mut b = Builder::before(func, inst);
+        let payload = Payload::Bary(InterpAt::Pixel, false);
+        let center = b.value(Op::Barycentric, payload, &[], PAIR);
+        let first = b.u32(0);
+        let payload = Payload::Slot(SlotAccess::of(SlotDir::Input, POINT_COORD_SLOT));
+        let place = b.value(Op::LoadInterpolated, payload, &[center, first], PAIR);
+        func.replace_values(|old| if old == result { place } else { old });
+        func.unlink(inst);
+    }
+}
+
+/// Coordinates at a sample are those at the offset of the sample from the centre.
+fn interpolate_at_samples(func: &mut Function) {
+    let wanted: Vec<(Inst, bool)> = func
+        .walk()
+        .filter_map(|inst| match func.payload(inst) {
+            Payload::Bary(InterpAt::AtSample, linear) => Some((inst, linear)),
+            _ => None,
+        })
+        .collect();
+    for (inst, linear) in wanted {
+        let sample = func.args(inst)[0];
+        let mut b = Builder::before(func, inst);
+        // The address stays within the table for every number.
+        let last = b.u32(LAST_SAMPLE);
+        let sample = b.alu(Op::UMin, &[sample, last]);
+        let bytes = b.u32(SAMPLE_BYTES);
+        let offset = b.alu(Op::IMul, &[sample, bytes]);
+        let offset = b.convert(Op::U2U, Base::B64, offset);
+        let value = SystemValue::SamplePositions;
+        let table = b.value(Op::SysVal, Payload::SysVal(value), &[], value.ty());
+        let words = [0, 1].map(|lane| b.extract(table, lane));
+        let table = b.vec(&words);
+        let table = b.value(Op::Bitcast, Payload::None, &[table], Type::scalar(Base::B64));
+        let address = b.alu(Op::IAdd, &[table, offset]);
+        let mem = MemAccess { space: Space::Global, access: Access::READONLY, align: SAMPLE_ALIGN };
+        let position = b.value(Op::Load, Payload::Mem(mem), &[address], PAIR);
+        let center = b.splat_constant(PAIR, HALF.into());
+        b.exact = true;
+        let offset = b.alu(Op::FSub, &[position, center]);
+        func.replace_inst(inst, Op::Barycentric, Payload::Bary(InterpAt::AtOffset, linear), &[offset]);
+    }
+}
+
+/// Computes coordinates at an offset from values at the centre that are linear on the screen, and their differences in the quad. These are taken at the start, where all lanes of
+/// the quad are active. Coordinates in perspective are linear only if they are divided by w.
 fn interpolate_at_offsets(func: &mut Function) {
     let wanted: Vec<(Inst, bool)> = func
         .walk()
@@ -183,17 +285,29 @@ fn interpolate_at_offsets(func: &mut Function) {
         let [center, dx, dy] = *known[usize::from(linear)].get_or_insert_with(|| {
             let first = func.first(func.body()).unwrap_or(inst);
             let mut b = Builder::before(func, first);
-            let ty = Type { base: Base::B32, lanes: 2 };
-            let center = b.value(Op::Barycentric, Payload::Bary(InterpAt::Pixel, linear), &[], ty);
+            let center = if linear {
+                b.value(Op::Barycentric, Payload::Bary(InterpAt::Pixel, linear), &[], PAIR)
+            } else {
+                let value = SystemValue::PullModel;
+                b.value(Op::SysVal, Payload::SysVal(value), &[], value.ty())
+            };
             [center, b.alu(Op::DdxCoarse, &[center]), b.alu(Op::DdyCoarse, &[center])]
         });
+        let lanes = func.ty(center).lanes;
         let mut b = Builder::before(func, inst);
         let [x, y] = [0, 1].map(|lane| {
             let part = b.extract(args[0], lane);
-            b.splat(part, 2)
+            b.splat(part, lanes)
         });
         let moved = b.alu(Op::FFma, &[dx, x, center]);
-        let moved = b.alu(Op::FFma, &[dy, y, moved]);
+        let mut moved = b.alu(Op::FFma, &[dy, y, moved]);
+        if !linear {
+            let [i, j, inverse] = [0, 1, 2].map(|lane| b.extract(moved, lane));
+            let one = b.u32(ONE);
+            let w = b.alu(Op::FDiv, &[one, inverse]);
+            let places = [i, j].map(|place| b.alu(Op::FMul, &[place, w]));
+            moved = b.vec(&places);
+        }
         func.replace_values(|old| if old == result { moved } else { old });
         func.unlink(inst);
     }

@@ -7,7 +7,7 @@ pub(crate) mod geometry;
 mod graphics;
 mod reductions;
 
-pub(crate) use graphics::keep_outputs;
+pub(crate) use graphics::{keep_outputs, store_primitive_number};
 
 use crate::compile::Options;
 use unwedge_isa::amdgcn::{Gfx, Gpu};

@@ -75,6 +75,8 @@ fn name(argument: Argument) -> String {
         Argument::ViewportTransform(number) => format!("viewport {}", CULL_VIEWPORT[usize::from(number & 3)]),
         Argument::VertexId => "vertex".to_owned(),
         Argument::InstanceId => "instance".to_owned(),
+        Argument::VertexPrimitive | Argument::GeometryPrimitive => "primitive".to_owned(),
+        Argument::SamplePositions => "sample positions".to_owned(),
         Argument::PrimitiveMask => "primitive mask".to_owned(),
         Argument::Pixel(input) => input.name().to_owned(),
         other => format!("{other:?}"),

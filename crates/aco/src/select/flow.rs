@@ -73,6 +73,7 @@ impl<'a> Selector<'a> {
                         if culls && number > 0 {
                             selector.take_vertex(&given);
                         }
+                        selector.take_primitive_number();
                         selector.region(selector.func.body())
                     })?;
                     self.outer = 0;

@@ -99,7 +99,7 @@ pub(crate) fn select(
         first_loc: 0,
         exact: false,
         freedom: FloatFreedom::default(),
-        linear: None,
+        linear: Vec::new(),
     };
     selector.plain_handles()?;
     selector.program.whole_waves = selector.whole_waves();
@@ -157,7 +157,7 @@ struct Selector<'a> {
     exact: bool,
     freedom: FloatFreedom,
     /// Linear vector registers that operations over lanes share, once one needs them.
-    linear: Option<[Temp; 2]>,
+    linear: Vec<Temp>,
 }
 
 type Selected<T> = Result<T, CompileError>;

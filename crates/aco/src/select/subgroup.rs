@@ -2,7 +2,7 @@
 
 use super::memory::LDS_LIMIT;
 use super::{Selected, Selector};
-use crate::ir::{Definition, NewInst, Operand, Payload, PhysReg, Pseudo, RegClass, Temp};
+use crate::ir::{Definition, NewInst, Operand, Payload, PhysReg, Pseudo, RegClass};
 use crate::lower::has_shuffles;
 use crate::stages::HardwareStage;
 use unwedge_isa::amdgcn::model::{Form, Gfx, Mod};
@@ -127,23 +127,19 @@ impl Selector<'_> {
         self.valu_compare(O::v_cmp_lg_u32, &[Operand::c32(0), bit])
     }
 
-    /// The linear vector registers that reductions of all lanes compute in; there is one pair for the program.
-    fn linear_pair(&mut self) -> [Operand; 2] {
+    /// Linear vector registers, which instructions that write inactive lanes share; the program has as many as one of them needs.
+    pub(super) fn linear_registers<const COUNT: usize>(&mut self) -> [Operand; COUNT] {
         let class = RegClass::linear_vgpr(1);
-        let temps = match self.linear {
-            Some(temps) => temps,
-            None => {
-                let temps: [Temp; 2] = std::array::from_fn(|_| self.program.make_temp(class));
-                if let Some(first) = self.program.blocks.keys().next() {
-                    let definitions = temps.map(|temp| Definition::temp(temp, class));
-                    let new = NewInst::pseudo(Pseudo::StartLinearVgpr, &definitions, &[]);
-                    self.program.insert(first, 1, &new);
-                }
-                self.linear = Some(temps);
-                temps
+        while self.linear.len() < COUNT {
+            let temp = self.program.make_temp(class);
+            if let Some(first) = self.program.blocks.keys().next() {
+                let definitions = [Definition::temp(temp, class)];
+                let new = NewInst::pseudo(Pseudo::StartLinearVgpr, &definitions, &[]);
+                self.program.insert(first, 1, &new);
             }
-        };
-        temps.map(|temp| Operand::temp(temp, class))
+            self.linear.push(temp);
+        }
+        std::array::from_fn(|at| Operand::temp(self.linear[at], class))
     }
 
     /// A reduction of 32 bits that is the same in all active lanes; not a product or a sum of floats.
@@ -199,7 +195,7 @@ impl Selector<'_> {
             scratch(self, RegClass::V1);
             scratch(self, RegClass::V1);
         } else {
-            operands.extend(self.linear_pair());
+            operands.extend(self.linear_registers::<2>());
             scratch(self, self.program.lane_mask());
         }
         scratch(self, RegClass::S1);

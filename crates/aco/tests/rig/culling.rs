@@ -3,8 +3,8 @@
 
 use super::feedback::{Feedback, GROUPS};
 use super::pipeline::{
-    BufferContents, CODE, Case, Fill, MACHINE_STEPS, RING, RING_ELEMENT, RING_PART, RING_TOGETHER, RINGS,
-    close, has_undefined, is_inexact, stored_by,
+    BufferContents, CODE, Case, FIRST_PRIMITIVE, Fill, MACHINE_STEPS, RING, RING_ELEMENT, RING_PART,
+    RING_TOGETHER, RINGS, close, has_undefined, is_inexact, stored_by,
 };
 use super::recorded::Problem;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +13,7 @@ use unwedge_aco::culling::CullState;
 use unwedge_aco::{Compiled, Options};
 use unwedge_isa::amdgcn::Gfx;
 use unwedge_shader::interp::{InterfaceSlot, InvocationOutput};
-use unwedge_shader::ir::{FIRST_LOCATION_SLOT, Shader, Stage, SystemValue};
+use unwedge_shader::ir::{FIRST_LOCATION_SLOT, Payload, Shader, Stage, SystemValue};
 use unwedge_sim::amdgcn::{
     Dispatch, FaultKind, MessageKind, OrderedState, Program, SimMemory, Timing, WaveMessage, run,
 };
@@ -185,11 +185,24 @@ impl Draw {
                 input.slots.insert(InterfaceSlot { slot, vertex: 0, patch: false, index: 0 }, own);
             }
         }
+        let mut primitives: Vec<[u32; 3]> =
+            (0..counts[1]).map(|_| std::array::from_fn(|_| rng.below(counts[0]) as u32)).collect();
+        let reads_number =
+            |inst| case.shader.entry().payload(inst) == Payload::SysVal(SystemValue::PrimitiveId);
+        if case.shader.info.stage == Stage::Vertex && case.shader.entry().walk().any(reads_number) {
+            // Each vertex is the provoking one of one primitive.
+            assert_eq!(counts[0], counts[1], "the number of the primitive of each vertex is defined");
+            let first = rng.below(counts[0]);
+            for (number, corners) in primitives.iter_mut().enumerate() {
+                let provoking = (number + first) % counts[0];
+                corners[0] = provoking as u32;
+                let word = [FIRST_PRIMITIVE + number as u32, 0, 0, 0];
+                case.inputs[provoking].system_values.insert(SystemValue::PrimitiveId, word);
+            }
+        }
         let (outputs, buffers) = case.interpret().ok()?;
         let stored = stored_by(&case.shader);
         let undefined = outputs.iter().any(|output| has_undefined(&stored, &output.slots));
-        let primitives =
-            (0..counts[1]).map(|_| std::array::from_fn(|_| rng.below(counts[0]) as u32)).collect();
         Some(Draw {
             case,
             outputs,
@@ -201,6 +214,14 @@ impl Draw {
             state: CullState::default(),
             viewport: [1.0, 1.0, 0.0, 0.0],
         })
+    }
+
+    /// Makes each vertex the first one of a primitive, if there are enough of these. Programs that do not cull export all vertices.
+    pub fn cover_vertices(&mut self) {
+        let (count, first) = (self.outputs.len() as u32, self.primitives.first().map_or(0, |own| own[0]));
+        for (number, corners) in (0..).zip(&mut self.primitives) {
+            corners[0] = (number + first) % count;
+        }
     }
 
     /// Whether the positions of all vertices are known.
@@ -239,6 +260,7 @@ impl Draw {
                 .take(self.primitives.len())
                 .collect(),
             Argument::VertexOffset(1) => self.primitives.iter().map(|[.., c]| *c).collect(),
+            Argument::GeometryPrimitive => (FIRST_PRIMITIVE..).take(self.primitives.len()).collect(),
             Argument::GeometryInvocation => {
                 (0..).zip(&self.primitives).map(|(number, _)| edges(number, 1, 8) | 3).collect()
             }

@@ -14,6 +14,7 @@ pub mod pipeline;
 pub mod recorded;
 pub mod rounding;
 pub mod straight;
+pub mod texts;
 pub mod textures;
 pub mod translate;
 
@@ -26,6 +27,36 @@ use unwedge_testkit::pack::bytes;
 /// One GPU of each generation.
 pub const GPUS: [&str; 9] =
     ["gfx600", "gfx700", "gfx803", "gfx900", "gfx1010", "gfx1030", "gfx1100", "gfx1150", "gfx1200"];
+/// Options of a graphics stage.
+pub fn options_of(gpu: Gpu, legacy: bool) -> Options {
+    let mut options = Options::new(gpu);
+    options.graphics.legacy = legacy;
+    options
+}
+
+/// Every GPU in both sizes of the wave, and gfx10 in both ways to the rasterizer.
+pub fn targets() -> Vec<(String, Options)> {
+    let mut all = Vec::new();
+    let only = std::env::var("UNWEDGE_GPU").unwrap_or_default();
+    for name in GPUS.into_iter().filter(|name| only.is_empty() || only.contains(name)) {
+        for wave64 in [true, false] {
+            let gpu = Gpu::new(name).expect("a GPU").with_wave64(wave64);
+            if gpu.wave64() != wave64 {
+                continue;
+            }
+            let both = matches!(gpu.generation(), Gfx::Gfx10 | Gfx::Gfx10_3);
+            for legacy in [false, true].into_iter().take(if both { 2 } else { 1 }) {
+                let kind = if legacy { " legacy" } else { "" };
+                all.push((
+                    format!("{name} wave{}{kind}", if wave64 { 64 } else { 32 }),
+                    options_of(gpu, legacy),
+                ));
+            }
+        }
+    }
+    all
+}
+
 /// The low word of the address of descriptor set 0.
 pub const TABLE: u64 = 0x0001_0000;
 /// The buffer of binding 0.

@@ -6,7 +6,7 @@ use super::captures;
 use super::recorded::Problem;
 use super::textures::Textures;
 use std::collections::{BTreeMap, BTreeSet};
-use unwedge_aco::abi::{Argument, Interface, PixelInput, PixelProlog, descriptor_offset};
+use unwedge_aco::abi::{Argument, Interface, POINT_COORD_SLOT, PixelInput, PixelProlog, descriptor_offset};
 use unwedge_aco::graphics::{GraphicsOptions, MemorySlots, VertexInput};
 use unwedge_aco::stages::HardwareStage;
 use unwedge_aco::{Compiled, Options};
@@ -31,6 +31,7 @@ pub(super) const TABLE_STRIDE: u64 = 0x1000;
 pub(super) const PUSH: u64 = 0x000f_0000;
 pub(super) const VERTEX_TABLE: u64 = 0x000e_0000;
 pub(super) const RINGS: u64 = 0x000d_0000;
+const SAMPLE_POSITIONS: u64 = 0x000b_0000;
 pub(super) const BUFFERS: u64 = 0x1000_0000;
 pub(super) const BUFFER_STRIDE: u64 = 0x0010_0000;
 pub(super) const VERTEX_BUFFERS: u64 = 0x2000_0000;
@@ -57,6 +58,8 @@ pub(super) const PATCHES: usize = 5;
 pub(super) const PATCH_MEMORY: u64 = 0x4000_0000;
 pub(super) const PATCH_OFFSET: u32 = 0x120;
 pub(super) const FIRST_PATCH: u32 = 100;
+/// The number of the first primitive of a draw.
+pub(super) const FIRST_PRIMITIVE: u32 = 3000;
 const PAST_PATCHES: usize = 1 << 14;
 /// Dwords of an attribute of a primitive.
 const PARAMETERS: usize = 12;
@@ -238,6 +241,7 @@ impl Case {
                 Payload::Slot(access) if access.dir == SlotDir::Input => {
                     slots.extend(access.slot..access.slot.saturating_add(access.count));
                 }
+                Payload::SysVal(SystemValue::PointCoord) => slots.push(POINT_COORD_SLOT),
                 Payload::SysVal(value) if self.shader.info.stage == Stage::Fragment => {
                     slots.extend(value.fragment_slot());
                 }
@@ -356,6 +360,7 @@ impl Case {
                 (SystemValue::BaseInstance, self.first_instance),
                 (SystemValue::DrawIndex, 1),
                 (SystemValue::ViewIndex, 2),
+                (SystemValue::PrimitiveId, FIRST_PRIMITIVE + index),
             ] {
                 input.system_values.insert(value, [word, 0, 0, 0]);
             }
@@ -425,11 +430,28 @@ impl Case {
             ] {
                 input.system_values.insert(value, words);
             }
+            let [i, j] = [0, 1].map(|_| rng.below(9) as f32 / 8.0);
+            let inverse = [0.5f32, 1.0, 2.0][rng.below(3)];
+            let model = [i * inverse, j * inverse, inverse, 0.0].map(f32::to_bits);
+            input.system_values.insert(SystemValue::PullModel, model);
+            // Rates of the hardware are signed, of two bits in each direction. The interpreter reads the first word.
+            let rates = [0, 1].map(|_| rng.below(4) as u32);
+            let [in_x, in_y] = rates.map(|rate| u32::from(rate == 1));
+            let words = [in_x << 2 | in_y, rates[0] << 2 | rates[1] << 4, 0, 0];
+            input.system_values.insert(SystemValue::ShadingRate, words);
             for at in [InterpAt::Pixel, InterpAt::Centroid, InterpAt::Sample] {
                 for linear in [false, true] {
                     let pair = [0, 1].map(|_| (rng.below(9) as f32 / 8.0).to_bits());
                     input.barycentrics.insert((at, linear), pair);
                 }
+            }
+            if let Some(corners) = primitive.get(&POINT_COORD_SLOT) {
+                let [i, j] = input.barycentrics[&(InterpAt::Pixel, false)].map(f32::from_bits);
+                let place = |lane: usize| {
+                    let [a, b, c] = corners.map(|corner| f32::from_bits(corner[lane]));
+                    (a + i * (b - a) + j * (c - a)).to_bits()
+                };
+                input.system_values.insert(SystemValue::PointCoord, [place(0), place(1), 0, 0]);
             }
             self.inputs.push(input);
         }
@@ -507,6 +529,7 @@ impl Case {
             memory.map(base, bytes(words)).expect("free");
         }
         memory.map(high | VERTEX_TABLE, bytes(&table)).expect("free");
+        memory.map(high | SAMPLE_POSITIONS, bytes(&sample_positions())).expect("free");
         let content = self.patch_memory(&interface.inputs);
         // What a shader reads past the end of a patch is undefined.
         let patches = [vec![0; PATCH_OFFSET as usize], content, vec![0; PAST_PATCHES]].concat();
@@ -537,6 +560,7 @@ impl Case {
             Argument::DrawIndex => 1,
             Argument::ViewIndex => 2,
             Argument::Rings => RINGS as u32,
+            Argument::SamplePositions => SAMPLE_POSITIONS as u32,
             Argument::OffchipOffset => PATCH_OFFSET,
             Argument::GroupInfo => (VERTICES as u32) << 12 | 7 << 22,
             Argument::MergedWaveInfo => VERTICES as u32 | 7 << 8 | 1 << 28,
@@ -563,7 +587,9 @@ impl Case {
             }
             Argument::TessU => each(&|input| value(input, SystemValue::TessCoord, 0)),
             Argument::TessV => each(&|input| value(input, SystemValue::TessCoord, 1)),
-            Argument::PatchId => each(&|input| value(input, SystemValue::PrimitiveId, 0)),
+            Argument::PatchId | Argument::VertexPrimitive => {
+                each(&|input| value(input, SystemValue::PrimitiveId, 0))
+            }
             Argument::RelativePatch => {
                 each(&|input| value(input, SystemValue::PrimitiveId, 0).wrapping_sub(FIRST_PATCH))
             }
@@ -578,7 +604,14 @@ impl Case {
                 PixelInput::FrontFace => {
                     each(&|input| value(input, SystemValue::FrontFacing, 0) * 0x3f80_0000)
                 }
-                PixelInput::Ancillary => each(&|input| value(input, SystemValue::SampleId, 0) << 8 | 5),
+                PixelInput::Ancillary => each(&|input| {
+                    value(input, SystemValue::SampleId, 0) << 8
+                        | value(input, SystemValue::ShadingRate, 1)
+                        | 1
+                }),
+                PixelInput::PullModel => (0..3)
+                    .flat_map(|lane| each(&|input| value(input, SystemValue::PullModel, lane)))
+                    .collect(),
                 PixelInput::SampleCoverage => {
                     each(&|input| value(input, SystemValue::SampleMaskIn, 0) | 0x100)
                 }
@@ -665,6 +698,17 @@ impl Case {
         }
         dispatch
     }
+}
+
+/// The positions of 16 samples: with the number s, the fractions of 5s/16 and 3s/16.
+fn sample_positions() -> Vec<u32> {
+    let fraction = |product: u32| (f32::from(product as u8 % 16) / 16.0).to_bits();
+    (0..16).flat_map(|sample| [fraction(sample * 5), fraction(sample * 3)]).collect()
+}
+
+/// The shading rate of the hardware for one of Vulkan.
+fn hardware_rate(rate: u32) -> u32 {
+    u32::from(rate & 12 != 0) << 2 | u32::from(rate & 3 != 0) << 4
 }
 
 /// A descriptor of elements that an index chooses.
@@ -982,7 +1026,7 @@ fn vertices(
     for (lane, output) in outputs.iter().enumerate() {
         for (key, words) in &output.slots {
             for (component, word) in words.iter().enumerate() {
-                let Some(word) = word else { continue };
+                let Some(mut word) = *word else { continue };
                 let exported = |target: u8, at: usize| {
                     let (lanes, values) = found.get(&target)?;
                     values[at].as_ref().filter(|_| lanes >> lane & 1 != 0).map(|values| values[lane])
@@ -990,6 +1034,10 @@ fn vertices(
                 let value = match (key.slot, interface.parameter(key.slot as u16)) {
                     (0, _) => exported(12, component),
                     (1, _) => exported(13, 0),
+                    (9, _) => {
+                        word = hardware_rate(word);
+                        exported(13, 1)
+                    }
                     (_, Some(number)) if ngg && !found.contains_key(&32) => {
                         let at = element(lane as u64, number.into()) + component as u64 * 4;
                         let bytes = memory.get(at, 4).and_then(|bytes| bytes.try_into().ok());
@@ -998,7 +1046,7 @@ fn vertices(
                     (_, Some(number)) => exported(32 + number as u8, component),
                     _ => continue,
                 };
-                if !value.is_some_and(|value| same(key, component, value, *word)) {
+                if !value.is_some_and(|value| same(key, component, value, word)) {
                     return Err(format!(
                         "lane {lane}, slot {}.{component}: {value:x?}, not {word:#x}",
                         key.slot

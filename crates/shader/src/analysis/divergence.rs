@@ -243,7 +243,7 @@ impl Walk<'_> {
         use SystemValue::*;
         match value {
             NumWorkgroups | WorkgroupId | WorkgroupSize | NumSubgroups | SubgroupSize | BaseVertex
-            | BaseInstance | DrawIndex | DeviceIndex | PatchVertices => true,
+            | BaseInstance | DrawIndex | DeviceIndex | PatchVertices | SamplePositions => true,
             SubgroupId => self.subgroup,
             _ => false,
         }

@@ -99,6 +99,10 @@ named! {
         Layer "layer",
         /// The viewport.
         ViewportIndex "viewport_index",
+        /// The address of the positions of samples in their pixel, low and high word: two floats for each sample, from 0 to 1.
+        SamplePositions "sample_positions",
+        /// Barycentric coordinates i and j in perspective, each divided by w, and 1/w, at the centre of the pixel.
+        PullModel "pull_model",
         /// Whether the fragment's pixel is fully covered.
         FullyCovered "fully_covered",
         /// The shading rate.
@@ -112,10 +116,10 @@ impl SystemValue {
         use SystemValue::*;
         let lanes = match self {
             NumWorkgroups | WorkgroupId | WorkgroupSize | LocalInvocationId | GlobalInvocationId
-            | TessCoord => 3,
+            | TessCoord | PullModel => 3,
             SubgroupEqMask | SubgroupGeMask | SubgroupGtMask | SubgroupLeMask | SubgroupLtMask
             | FragCoord => 4,
-            PointCoord | SamplePosition => 2,
+            PointCoord | SamplePosition | SamplePositions => 2,
             FrontFacing | HelperInvocation | FullyCovered => return Type::BOOL,
             _ => 1,
         };

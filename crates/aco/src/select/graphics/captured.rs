@@ -10,6 +10,7 @@
 //!
 //! Facts: AMD's ISA manual of RDNA 3 (registers of GDS), Mesa's `ac_nir_lower_ngg` (bits of the offset, pairs in memory), AMD's LLPC (waits between the steps).
 
+use super::primitive::GROUP_VERTICES;
 use super::slots::SlotPlace;
 use super::{Selected, Selector};
 use crate::abi::{Argument, CAPTURE_BYTES};
@@ -35,8 +36,6 @@ const PAIR_WRITTEN: u32 = 4;
 const PAIR_BYTES: u32 = 8;
 const PAIR_COUNTS: u32 = BUFFERS as u32 * PAIR_BYTES;
 const COUNT_BYTES: u32 = 8;
-/// The most vertices of a workgroup.
-const GROUP_VERTICES: u32 = 256;
 /// Dwords that one instruction stores.
 const RUN: usize = 4;
 /// Accesses that are coherent between all waves of the GPU.
@@ -74,13 +73,19 @@ struct CapturedRun {
 }
 
 impl Selector<'_> {
+    /// Bytes of LDS that hold captured outputs of vertices of a workgroup without a geometry shader.
+    pub(super) fn captured_bytes(&self) -> u32 {
+        let slots = self.interface.captures.slots(0);
+        if slots.vertex.is_empty() { 0 } else { CAPTURE_BYTES + GROUP_VERTICES * slots.vertex_bytes() }
+    }
+
     /// Stores the captured outputs of a vertex to LDS, at its end.
     pub(super) fn stage_captured(&mut self) {
         let slots = self.interface.captures.slots(0);
         if slots.vertex.is_empty() {
             return;
         }
-        let bytes = CAPTURE_BYTES + GROUP_VERTICES * slots.vertex_bytes();
+        let bytes = self.captured_bytes();
         self.program.lds_bytes = self.program.lds_bytes.max(bytes.min(self.options.gpu.lds_bytes()));
         let vertex = self.group_vertex();
         let address = self.scaled(vertex, slots.vertex_bytes());
@@ -110,7 +115,7 @@ impl Selector<'_> {
         let lanes = self.first_lanes(own);
         let number = self.group_vertex();
         let count = self.field(Argument::GroupInfo, super::primitive::PRIMITIVES);
-        let connectivity = self.given(Argument::Connectivity);
+        let connectivity = self.connectivity_word();
         let (distance, bytes) = (self.corner_distance(), slots.vertex_bytes());
         let primitives = [(StreamPrimitives { stream: 0, lanes, number, count }, ())];
         self.capture_primitives(&primitives, vertices, |selector, (), corner| {

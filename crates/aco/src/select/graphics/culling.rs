@@ -8,7 +8,7 @@
 
 use super::emitted::{NO_PRIMITIVE, VERTEX_COUNTS};
 use super::exports::{Export, ONE};
-use super::primitive::PRIMITIVE;
+use super::primitive::{GROUP_VERTICES, PRIMITIVE};
 use super::slots::SlotPlace;
 use super::{Selected, Selector};
 use crate::abi::{Argument, COUNT_BYTES};
@@ -19,8 +19,6 @@ use unwedge_isa::amdgcn::model::{Gfx, Mod};
 use unwedge_isa::amdgcn::{Mods, Opcode};
 use unwedge_shader::ir::{Builtin, Shader};
 
-/// The most vertices of a workgroup.
-const GROUP_VERTICES: u32 = 256;
 const COLUMN_BYTES: u32 = GROUP_VERTICES * 4;
 /// Coordinates of a position.
 const COORDINATES: u32 = 4;
@@ -52,9 +50,10 @@ impl Column {
 pub(super) const COUNTS_OFFSET: u32 = (COORDINATES + 1) * COLUMN_BYTES;
 
 /// Arguments in vector registers that the second part may need.
-const VERTEX_ARGUMENTS: [Argument; 6] = [
+const VERTEX_ARGUMENTS: [Argument; 7] = [
     Argument::VertexId,
     Argument::InstanceId,
+    Argument::VertexPrimitive,
     Argument::TessU,
     Argument::TessV,
     Argument::RelativePatch,
@@ -111,8 +110,16 @@ impl Selector<'_> {
         self.local_barrier();
         let primitives = self.field(Argument::MergedWaveInfo, MergedWaveInfo::SECOND);
         let lanes = self.first_lanes(primitives);
-        let primitive =
-            self.lanes_value(lanes, Operand::c32(NO_PRIMITIVE), |selector| selector.judged_primitive())?;
+        let numbered = given.iter().position(|argument| *argument == Argument::VertexPrimitive);
+        let primitive = self.lanes_value(lanes, Operand::c32(NO_PRIMITIVE), |selector| {
+            if let Some(at) = numbered {
+                let [provoking, ..] = selector.corner_numbers();
+                let place = selector.column(provoking, Column::Argument(at as u32));
+                let primitive = selector.given(Argument::GeometryPrimitive);
+                selector.store_local(place, &[Some(primitive)]);
+            }
+            selector.judged_primitive()
+        })?;
         self.local_barrier();
         let thread = self.group_vertex();
         let vertices = self.field(Argument::MergedWaveInfo, MergedWaveInfo::FIRST);
@@ -129,7 +136,9 @@ impl Selector<'_> {
             selector.store_local(place, &[Some(thread)]);
             let place = selector.column(thread, Column::Number);
             selector.store_local(place, &[Some(number)]);
-            for (at, argument) in (0..).zip(&given) {
+            // Lanes with a primitive have stored its number already.
+            let own = (0..).zip(&given).filter(|(_, argument)| **argument != Argument::VertexPrimitive);
+            for (at, argument) in own {
                 let place = selector.column(thread, Column::Argument(at));
                 let value = selector.given(*argument);
                 selector.store_local(place, &[Some(value)]);
@@ -178,7 +187,7 @@ impl Selector<'_> {
     }
 
     /// The vertices of the primitive of a lane, counted in the workgroup.
-    fn corner_numbers(&mut self) -> [Operand; CORNERS] {
+    pub(super) fn corner_numbers(&mut self) -> [Operand; CORNERS] {
         let [per, width, distance] = if self.gfx >= Gfx::Gfx12 { [3, 8, 9] } else { [2, 16, 16] };
         std::array::from_fn(|corner| {
             let word = self.given(Argument::VertexOffset((corner / per) as u8));
@@ -200,7 +209,7 @@ impl Selector<'_> {
         all
     }
 
-    fn shifted_left(&mut self, word: Operand, distance: u32) -> Operand {
+    pub(super) fn shifted_left(&mut self, word: Operand, distance: u32) -> Operand {
         if distance == 0 {
             return word;
         }
@@ -228,6 +237,16 @@ impl Selector<'_> {
             .collect()
     }
 
+    /// The word of a primitive with its edge flags and vertices.
+    pub(super) fn packed_primitive(&mut self, numbers: [Operand; CORNERS]) -> Operand {
+        let distance = self.corner_distance();
+        let mut words = self.edge_flags();
+        for (corner, vertex) in (0..).zip(numbers) {
+            words.push(self.shifted_left(vertex, corner * distance));
+        }
+        self.joined(&words)
+    }
+
     /// The primitive of a lane with the vertices as they were counted first, or none if it is culled. If it is not, its vertices are marked.
     fn judged_primitive(&mut self) -> Selected<Operand> {
         let numbers = self.corner_numbers();
@@ -238,12 +257,7 @@ impl Selector<'_> {
             })
         });
         let culled = self.culled(&corners);
-        let distance = self.corner_distance();
-        let mut words = self.edge_flags();
-        for (corner, vertex) in (0..).zip(numbers) {
-            words.push(self.shifted_left(vertex, corner * distance));
-        }
-        let word = self.joined(&words);
+        let word = self.packed_primitive(numbers);
         let primitive = self.choose(culled, Operand::c32(NO_PRIMITIVE), word);
         // No vertex has a number so high that it sets this bit.
         let kept = self.valu_compare(Opcode::v_cmp_gt_u32, &[Operand::c32(NO_PRIMITIVE), primitive]);

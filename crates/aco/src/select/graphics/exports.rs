@@ -22,6 +22,8 @@ const PARAMETER: u32 = 32;
 const BLEND_SOURCES: u32 = 21;
 /// The even lanes of 32.
 const EVEN_LANES: u32 = 0x5555_5555;
+/// The bits of Vulkan's shading rates in x and y, and the first bits of those of the hardware.
+const RATES: [(u32, u32); 2] = [(12, 2), (3, 4)];
 /// Distances to clip and cull planes that the hardware takes.
 const DISTANCES: usize = 8;
 /// The bits of 1.0.
@@ -183,11 +185,14 @@ impl Selector<'_> {
         stored.unwrap_or([0, 0, 0, ONE].map(|bits| Some(Operand::c32(bits))))
     }
 
-    /// Size of points, layer and viewport.
+    /// Size of points, shading rate, layer and viewport.
     fn miscellaneous(&mut self) -> Selected<Option<SlotValues>> {
-        if self.builtin(Builtin::PrimitiveShadingRate).is_some() {
-            return Err(CompileError::Interface("the shading rate of primitives"));
-        }
+        let rate = match self.builtin(Builtin::PrimitiveShadingRate) {
+            Some(_) if self.gfx < Gfx::Gfx10_3 => {
+                return Err(CompileError::Interface("the shading rate of primitives, before gfx10.3,"));
+            }
+            rate => rate.map(|rate| self.shading_rate_of(rate)),
+        };
         let size = self.builtin(Builtin::PointSize);
         let (layer, mut viewport) = (self.builtin(Builtin::Layer), self.builtin(Builtin::ViewportIndex));
         let mut third = layer;
@@ -200,8 +205,19 @@ impl Selector<'_> {
                 None => shifted,
             });
         }
-        let values = [size, None, third, viewport];
+        let values = [size, rate, third, viewport];
         Ok(values.iter().any(Option::is_some).then_some(values))
+    }
+
+    /// The rate of the hardware for one of Vulkan: two pixels in a direction are the coarsest.
+    fn shading_rate_of(&mut self, rate: Operand) -> Operand {
+        let v1 = RegClass::V1;
+        let [x, y] = RATES.map(|(mask, bit)| {
+            let wide = self.valu(Opcode::v_and_b32, v1, &[Operand::c32(mask), rate]);
+            let wide = self.valu(Opcode::v_min_u32, v1, &[Operand::c32(mask & mask.wrapping_neg()), wide]);
+            self.shifted_left(wide, bit - mask.trailing_zeros())
+        });
+        self.valu(Opcode::v_or_b32, v1, &[x, y])
     }
 
     /// Distances to clip planes, then to cull planes.

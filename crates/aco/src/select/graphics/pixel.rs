@@ -1,7 +1,7 @@
 //! Inputs of pixel shaders: attributes, interpolated or of the provoking vertex, and what the hardware gives a pixel.
 //!
-//! Up to gfx10 an interpolation reads parameters in LDS. Later they are loaded into the lanes of a quad first, which is done where all lanes of the quad are
-//! active: at the start of the shader, or outside of divergent constructs.
+//! Up to gfx10 an interpolation reads parameters in LDS. Later they are loaded into the lanes of a quad first: into any register where all lanes of the quad are
+//! active (at the start of the shader, or outside of divergent constructs), and elsewhere into a linear one.
 
 use super::attributes::STONEY;
 use super::{Selected, Selector};
@@ -13,6 +13,10 @@ use unwedge_shader::ir::{Base, Inst, InterpAt, Modes, SlotAccess, SystemValue};
 
 /// The code of P0 as the vertex of a move.
 const P0: u32 = 2;
+/// First bits of the shading rates in x and y among what comes with a pixel.
+const RATES: [u32; 2] = [2, 4];
+/// The bit of Vulkan's rates for two pixels in x; that for two in y is the first one.
+const TWO_IN_X: u32 = 4;
 /// First bit and width of the sample among what comes with a pixel.
 const SAMPLE: [u32; 2] = [8, 4];
 
@@ -117,6 +121,14 @@ impl Selector<'_> {
                 let mask = self.program.lane_mask();
                 vec![self.make(Pseudo::IsHelper, mask, &[Operand::c32(1)])]
             }
+            SystemValue::ShadingRate if self.gfx >= Gfx::Gfx10_3 => vec![self.shading_rate()],
+            SystemValue::PullModel => {
+                let model = self.pixel(PixelInput::PullModel);
+                self.split(model, 1)
+            }
+            SystemValue::SamplePositions => {
+                vec![self.given(Argument::SamplePositions), Operand::c32(self.options.address_high)]
+            }
             SystemValue::ViewIndex => vec![self.given(Argument::ViewIndex)],
             SystemValue::PrimitiveId | SystemValue::Layer | SystemValue::ViewportIndex => {
                 let slot = value.fragment_slot()?;
@@ -131,6 +143,18 @@ impl Selector<'_> {
         let packed = self.pixel(PixelInput::Ancillary);
         let [first, width] = SAMPLE.map(Operand::c32);
         self.valu(Opcode::v_bfe_u32, RegClass::V1, &[packed, first, width])
+    }
+
+    /// The rate as Vulkan has it. The hardware's rates are signed: 1 is two pixels, and those below zero, which are finer than a pixel, count as one pixel.
+    fn shading_rate(&mut self) -> Operand {
+        let v1 = RegClass::V1;
+        let packed = self.pixel(PixelInput::Ancillary);
+        let signs = self.valu(Opcode::v_lshrrev_b32, v1, &[Operand::c32(1), packed]);
+        let coarse = self.valu(Opcode::v_bfi_b32, v1, &[signs, Operand::c32(0), packed]);
+        let [_, y] = RATES.map(Operand::c32);
+        let in_y = self.valu(Opcode::v_bfe_u32, v1, &[coarse, y, Operand::c32(1)]);
+        let in_x = self.valu(Opcode::v_and_b32, v1, &[Operand::c32(TWO_IN_X), coarse]);
+        self.valu(Opcode::v_or_b32, v1, &[in_x, in_y])
     }
 
     fn fragment_position(&mut self, inst: Inst) -> Vec<Operand> {
@@ -163,7 +187,7 @@ impl Selector<'_> {
         Ok(())
     }
 
-    /// Whether parameters may be loaded into quads here.
+    /// Whether all lanes of a quad are active here if one is.
     fn parameters(&self) -> bool {
         let all_lanes = self.block.is_some_and(|block| self.program.blocks[block].top_level);
         self.gfx < Gfx::Gfx11 || all_lanes
@@ -177,11 +201,17 @@ impl Selector<'_> {
     }
 
     /// The parameters of a component in the lanes of each quad.
-    fn load_parameters(&mut self, inst: Inst, attribute: Operand) -> Selected<Operand> {
-        if !self.parameters() {
-            return Err(self.unsupported(inst, Some("where lanes of the quad may be inactive")));
-        }
-        Ok(self.hw(Opcode::lds_param_load, RegClass::V1, &[attribute, M0]))
+    fn load_parameters(&mut self, attribute: Operand) -> Operand {
+        self.hw(Opcode::lds_param_load, RegClass::V1, &[attribute, M0])
+    }
+
+    /// A component where lanes of a quad may be inactive. Its parameters are loaded into a linear register, because they overwrite inactive lanes.
+    fn interpolate_apart(&mut self, attribute: Operand, places: &[Operand]) -> Operand {
+        let [linear] = self.linear_registers();
+        let mut operands = vec![linear, attribute, M0];
+        // The result is written before the second coordinate is read.
+        operands.extend((0..).zip(places).map(|(at, place)| Operand { late_kill: at == 1, ..*place }));
+        self.make(Pseudo::Interpolate, RegClass::V1, &operands)
     }
 
     /// A component of the provoking vertex.
@@ -190,7 +220,10 @@ impl Selector<'_> {
         if self.gfx < Gfx::Gfx11 {
             return Ok(self.hw(Opcode::v_interp_mov_f32, RegClass::V1, &[Operand::c32(P0), attribute, M0]));
         }
-        let parameters = self.load_parameters(inst, attribute)?;
+        if !self.parameters() {
+            return Ok(self.interpolate_apart(attribute, &[]));
+        }
+        let parameters = self.load_parameters(attribute);
         Ok(self.in_quad(parameters, [0; 4]))
     }
 
@@ -239,8 +272,10 @@ impl Selector<'_> {
             } else if self.gfx < Gfx::Gfx11 {
                 let first = self.hw(Opcode::v_interp_p1_f32, RegClass::V1, &[i, attribute, M0]);
                 self.hw(Opcode::v_interp_p2_f32, RegClass::V1, &[j, attribute, first, M0])
+            } else if !self.parameters() {
+                self.interpolate_apart(attribute, &[i, j])
             } else {
-                let parameters = self.load_parameters(inst, attribute)?;
+                let parameters = self.load_parameters(attribute);
                 let first = self.hw(Opcode::v_interp_p10_f32, RegClass::V1, &[parameters, i, parameters]);
                 self.hw(Opcode::v_interp_p2_f32_vinterp, RegClass::V1, &[parameters, j, first])
             });

@@ -2,10 +2,11 @@
 //! vertex shader. Primitives are exported as they come in; [`super::culling`] has those that cull.
 
 use super::exports::Export;
+use super::slots::SlotPlace;
 use super::{Selected, Selector};
 use crate::abi::Argument;
 use crate::ir::{Operand, RegClass};
-use crate::stages::MergedWaveInfo;
+use crate::stages::{HardwareStage, MergedWaveInfo};
 use unwedge_isa::amdgcn::Opcode;
 
 /// The message that asks for room for vertices and primitives.
@@ -15,6 +16,8 @@ const VERTICES: (u32, u32) = (12, 9);
 pub(super) const PRIMITIVES: (u32, u32) = (22, 9);
 /// Where the message has the number of primitives.
 const MESSAGE_PRIMITIVES: u32 = 12;
+/// The most vertices of a workgroup.
+pub(super) const GROUP_VERTICES: u32 = 256;
 /// The target of primitives.
 pub(super) const PRIMITIVE: u32 = 20;
 
@@ -69,11 +72,48 @@ impl Selector<'_> {
         });
         let count = self.field(Argument::MergedWaveInfo, MergedWaveInfo::SECOND);
         let lanes = self.first_lanes(count);
+        let numbers = self.find_argument(Argument::GeometryPrimitive);
         self.only_lanes(lanes, |selector| {
-            let connectivity = selector.given(Argument::Connectivity);
+            let connectivity = selector.connectivity_word();
             selector.export(&[Export::one(PRIMITIVE, connectivity)], 0, false);
+            if let Some(number) = numbers {
+                let [provoking, ..] = selector.corner_numbers();
+                let place = selector.primitive_number_place(provoking);
+                selector.store_local(place, &[Some(number)]);
+            }
             Ok(())
-        })
+        })?;
+        if numbers.is_some() {
+            self.program.lds_bytes = self.program.lds_bytes.max(self.captured_bytes() + GROUP_VERTICES * 4);
+            self.local_barrier();
+        }
+        Ok(())
+    }
+
+    /// The vertices of the primitive of a lane as they are exported.
+    pub(super) fn connectivity_word(&mut self) -> Operand {
+        if let Some(word) = self.find_argument(Argument::Connectivity) {
+            return word;
+        }
+        let numbers = self.corner_numbers();
+        self.packed_primitive(numbers)
+    }
+
+    /// Where in LDS the number of the primitive is whose provoking vertex is one of the workgroup.
+    fn primitive_number_place(&mut self, vertex: Operand) -> SlotPlace {
+        SlotPlace::at(self.scaled(vertex, 4), self.captured_bytes())
+    }
+
+    /// The lane gets the number of the primitive whose provoking vertex it has, if the vertex shader reads that. Other lanes get any number.
+    pub(in crate::select) fn take_primitive_number(&mut self) {
+        let alone = self.part_count == 1 && self.interface.hardware == Some(HardwareStage::Ngg);
+        if !alone || self.find_argument(Argument::GeometryPrimitive).is_none() {
+            return;
+        }
+        let vertex = self.group_vertex();
+        let place = self.primitive_number_place(vertex);
+        let number = self.load_local(place, 1)[0];
+        self.args.extend(number.as_temp().map(|temp| (Argument::VertexPrimitive, temp)));
     }
 
     /// The lanes that run the shader that is selected.

@@ -35,6 +35,7 @@ impl Selector<'_> {
     /// A system value of vertex shaders; `None` if it is another one.
     pub(in crate::select) fn vertex_value(&mut self, value: SystemValue) -> Option<Operand> {
         Some(match value {
+            SystemValue::PrimitiveId => self.find_argument(Argument::VertexPrimitive)?,
             SystemValue::VertexIndex => self.vertex_index(false),
             SystemValue::InstanceIndex => self.vertex_index(true),
             SystemValue::BaseVertex => self.given(Argument::BaseVertex),
