@@ -283,7 +283,7 @@ fn check(name: &str) -> Vec<String> {
                 _ => case.t,
             };
             let env = Eval { t: case.t, source, modes };
-            let wave = if gpu.wave64() { 64 } else { 32 };
+            let wave = gpu.lanes();
             for (lane, got) in results.into_iter().enumerate() {
                 let tuple = &tuples[if uniform { lane / wave * wave } else { lane }];
                 if !is_defined(case.op, &env, tuple) {

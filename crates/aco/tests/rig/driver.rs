@@ -341,7 +341,7 @@ impl<'t> DriverText<'t> {
 
     fn waves(&self, shape: &GroupShape) -> usize {
         if self.stage == "compute" {
-            let lanes = if self.gpu.wave64() { 64 } else { 32 };
+            let lanes = self.gpu.lanes();
             return workgroup(self.text).into_iter().product::<u32>().div_ceil(lanes) as usize;
         }
         let [first, second] = shape.counts;
