@@ -283,7 +283,7 @@ fn check(name: &str) -> Vec<String> {
                 _ => case.t,
             };
             let env = Eval { t: case.t, source, modes };
-            let wave = gpu.lanes();
+            let wave = gpu.lanes() as usize;
             for (lane, got) in results.into_iter().enumerate() {
                 let tuple = &tuples[if uniform { lane / wave * wave } else { lane }];
                 if !is_defined(case.op, &env, tuple) {
