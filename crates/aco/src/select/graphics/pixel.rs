@@ -295,7 +295,9 @@ impl Selector<'_> {
         let v1 = RegClass::V1;
         if self.gfx >= Gfx::Gfx11 {
             if !self.parameters() {
-                return Err(self.unsupported(inst, Some("of 16 bits where lanes of the quad may be inactive")));
+                return Err(
+                    self.unsupported(inst, Some("of 16 bits where lanes of the quad may be inactive"))
+                );
             }
             let parameters = self.load_parameters(attribute);
             let first = self.hw(O::v_interp_p10_f16_f32, v1, &[parameters, i, parameters]);
