@@ -391,8 +391,9 @@ fn compare(job: &Job, asm: &str) -> Result<(), Difference> {
 fn compare_left(theirs: &Left, own: &Left) -> Result<(), String> {
     let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte));
     let mut pairs = theirs.1.chunks(4).zip(own.1.chunks(4)).enumerate();
-    let differing = pairs.find(|(_, (a, b))| a != b && !is_close(word(a), word(b)));
-    if let Some((at, (a, b))) = differing {
+    let differing =
+        (theirs.1 != own.1).then(|| pairs.find(|(_, (a, b))| a != b && !is_close(word(a), word(b))));
+    if let Some((at, (a, b))) = differing.flatten() {
         return Err(format!("word {at:#x} of memory is {:#x}, not {:#x}", word(b), word(a)));
     }
     if sent(&theirs.0) != sent(&own.0) {

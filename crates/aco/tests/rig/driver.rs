@@ -454,8 +454,14 @@ impl<'t> DriverText<'t> {
         // Sums over waves read whole words of which only the bytes of the waves are written, and multiply the others by zero.
         let mut rng = Rng::new(shape.counts[0] as u64);
         let lds_content = (0..LDS_BYTES).map(|_| rng.below(256) as u8).collect();
-        let mut dispatch =
-            Dispatch { lds: LDS_BYTES, lds_content, gds: 0x200, steps: 100_000, ..Dispatch::default() };
+        let mut dispatch = Dispatch {
+            lds: LDS_BYTES,
+            lds_content,
+            gds: 0x200,
+            steps: 100_000,
+            group_id,
+            ..Dispatch::default()
+        };
         for number in 1..self.first_vector.min(MOST_SCALARS) {
             dispatch.waves_hold.extend(self.scalar(number, shape).map(|words| (number as u16 + 1, words)));
         }
@@ -501,7 +507,7 @@ impl<'t> DriverText<'t> {
     /// The bytes of the buffers and of the rings.
     pub fn left(memory: &SimMemory) -> Vec<u8> {
         let parts = [(BUFFERS, ALL_BUFFERS), (RINGS, 3 * RING_BYTES)];
-        parts.iter().flat_map(|(at, size)| memory.get(*at, *size)).flatten().copied().collect()
+        parts.map(|(at, size)| memory.get(at, size).unwrap_or_default()).concat()
     }
 }
 
