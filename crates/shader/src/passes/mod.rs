@@ -95,7 +95,7 @@ pub const PASSES: &[Pass] = &[
     Pass::extra(
         "lower-floats",
         |shader| lower_floats(shader, &FloatOptions::ALL),
-        "floats of 16 bits are computed in 32 and 64 bits; rounding of 64 bits by integers",
+        "floats of 16 bits become wider; 64 bits are rounded by integers",
     ),
     Pass::extra(
         "lower-int64",
