@@ -5,6 +5,7 @@ mod arrays;
 mod atomics;
 pub(crate) mod geometry;
 mod graphics;
+mod quantize;
 
 pub(crate) use graphics::keep_outputs;
 
@@ -38,6 +39,7 @@ pub fn lower(shader: &mut Shader, options: &Options) {
     changed |= lower_textures(shader, &TextureOptions { sizes: false, ..TextureOptions::ALL });
     changed |= lower_texel_offsets(shader);
     changed |= atomics::lower(shader, options);
+    changed |= quantize::lower(shader);
     if lower_nonuniform(shader) {
         // Sampling has derivatives from before its loop.
         passes::lower_derivatives(shader);
