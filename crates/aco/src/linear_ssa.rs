@@ -155,7 +155,7 @@ pub(crate) fn remove_redundant_phis(program: &mut Program) {
     while let Some(phi) = open.pop() {
         let Some(operands) = phis.get(&phi) else { continue };
         let mut values =
-            operands.iter().map(|operand| operand.as_temp().map(|temp| resolved(&replaced, temp)));
+            operands.iter().map(|operand| operand.as_temp().map(|temp| resolved(&mut replaced, temp)));
         let mut own = None;
         let redundant = values.all(|value| match value {
             Some(value) if value == phi => true,
@@ -182,7 +182,7 @@ pub(crate) fn remove_redundant_phis(program: &mut Program) {
         for &inst in &insts {
             for operand in program.operands_mut(inst) {
                 if let Source::Temp(temp) = operand.source {
-                    operand.source = Source::Temp(resolved(&replaced, temp));
+                    operand.source = Source::Temp(resolved(&mut replaced, temp));
                 }
             }
         }
@@ -196,10 +196,15 @@ fn phi_result(program: &Program, inst: Inst) -> Option<Temp> {
     program.definitions(inst).first().filter(|_| is_phi).and_then(|definition| definition.temp)
 }
 
-/// What a temporary is once phis are replaced.
-fn resolved(replaced: &MixMap<Temp, Temp>, mut temp: Temp) -> Temp {
-    while let Some(value) = replaced.get(&temp) {
-        temp = *value;
+/// What a temporary is once phis are replaced. Those on the way get the value directly, because phis of joins in each other replace one another.
+fn resolved(replaced: &mut MixMap<Temp, Temp>, temp: Temp) -> Temp {
+    let mut value = temp;
+    while let Some(next) = replaced.get(&value) {
+        value = *next;
     }
-    temp
+    let mut at = temp;
+    while let Some(next) = replaced.get_mut(&at) {
+        at = std::mem::replace(next, value);
+    }
+    value
 }

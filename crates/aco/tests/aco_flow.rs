@@ -287,6 +287,39 @@ fn a_value_chooses_a_lane() {
     }
 }
 
+/// Only so many accesses to arrays become choices between their elements. Lanes of vectors are chosen all the same.
+#[test]
+fn a_value_chooses_a_lane_beside_many_accesses_to_arrays() {
+    let mut body = String::from(
+        "%60: b32x4 = vec %10, %14, %15, %12\n%61: b32x4 = insert_dyn %60, %20, %16\n%62: b32 = extract<1> %61\n\
+         %63: b32 = const<0x1f>\n%64: b32 = iand %62, %63\n",
+    );
+    for element in 0..32 {
+        let index = 701 + element;
+        body += &format!("%{index}: b32 = const<{element:#x}>\nstore_var<v0 mask 0x1> %14, %{index}\n");
+    }
+    for number in (65..700).step_by(3) {
+        let (loaded, sum, index) = (number, number + 1, number + 2);
+        body += &format!(
+            "%{loaded}: b32 = load_var<v0 mask 0x0> %{before}\nstore_var<v0 mask 0x1> %{before}, %{before}\n\
+             %{sum}: b32 = iadd %{loaded}, %{before}\n%{index}: b32 = iand %{sum}, %63\n",
+            before = number - 1
+        );
+    }
+    let text = lanes_leave("", "%23: b32 = iadd %21, %1", &format!("{body}%40: b32 = iadd %20, %700"));
+    compare(&text.replace("fn f0", "type t0 = b32\ntype t1 = [32 t0]\nvar v0 \"array\" private t1\nfn f0"));
+}
+
+/// Halves around the least normal one, and words of any bits.
+#[test]
+fn floats_are_quantized_to_halves() {
+    let body = "%41: b32 = const<0x8000>\n%42: b32 = const<0x7fff>\n%43: b32 = const<0x38700000>\n%44: b32 = const<0x80000000>\n\
+        %45: b32 = imul %10, %41\n%46: b32 = iand %14, %42\n%47: b32 = ior %45, %46\n%48: b32 = iadd %47, %43\n\
+        %49: b32 = iand %14, %44\n%52: b32 = ixor %48, %49\n%53: b32 = fquantize_f16 %52\n%54: b32 = fquantize_f16 %14\n\
+        store<storage align 4> %54, %8, %15\n%40: b32 = iadd %20, %53\n";
+    compare(&lanes_leave("", "%23: b32 = iadd %21, %1", body));
+}
+
 /// The mnemonics of the code of a shader for gfx1030.
 fn mnemonics(text: &str, contract: bool) -> Vec<String> {
     let mut shader = Shader::default();

@@ -479,3 +479,35 @@ fn fragment_shaders_run_per_sample_if_their_interface_asks_for_it() {
     assert!(!is_per_sample(&[&[BUILTIN, SAMPLE_MASK], &[FLAT]], true));
     assert!(!is_per_sample(&[&[LOCATION, 0], &[FLAT]], true));
 }
+
+/// A vector constant with one component replaced, and a component of an array of vectors.
+#[test]
+fn parts_of_specialization_constants_are_replaced() {
+    let mut a = head();
+    a.op(23, &[50, 4, 2]);
+    a.op(51, &[50, 51, 7, 8]);
+    // A component of the vector.
+    a.op(52, &[50, 52, 82, 8, 51, 0]);
+    a.op(28, &[53, 50, 70]);
+    a.op(51, &[53, 54, 51, 51]);
+    // The second vector of the array.
+    a.op(52, &[53, 55, 82, 52, 54, 1]);
+    a.op(52, &[4, 56, 81, 55, 1, 0]);
+    a.op(54, &[2, 1, 0, 3]);
+    a.op(248, &[20]);
+    a.op(65, &[14, 21, 13, 6, 6]);
+    a.op(62, &[21, 56]);
+    a.op(253, &[]);
+    a.op(56, &[]);
+    let two = a.0.iter().position(|&word| word == 3 << 16 | 29).expect("a runtime array");
+    a.0.splice(two..two, [4 << 16 | 43, 4, 70, 2]);
+    a.0[3] = 80;
+    let mut shader = Shader::default();
+    Reader::default().read(&a.0, &Options::default(), &mut shader).expect("a shader");
+    check("parts", &shader);
+    let mut bindings = Bindings::default();
+    let memory = bindings.bind(BindingPoint { set: 0, binding: 5, index: 0 }, vec![0; 4]);
+    let options = RunOptions { subgroup_size: 64, ..RunOptions::default() };
+    run_compute(&shader, Dispatch::new([1, 1, 1]), &mut bindings, &mut NoImages, &options).expect("it runs");
+    assert_eq!(bindings.memory[memory], [4, 0, 0, 0]);
+}

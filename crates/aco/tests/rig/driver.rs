@@ -467,7 +467,6 @@ impl<'t> DriverText<'t> {
         }
         if self.stage == "compute" {
             dispatch.size = workgroup(self.text);
-            dispatch.group_id = group_id;
             dispatch.vectors = (0..3).map(|axis| (axis, Initial::LocalId(axis))).collect();
         } else {
             dispatch.scalars = vec![(0, RING_TABLE), (1, ADDRESS_HIGH)];

@@ -119,20 +119,19 @@ fn operation(module: &Module, inst: Instr<'_>, ty: TypeRef) -> Result<Vec<u64>> 
     match op {
         Op::CompositeExtract => {
             let constant = module.constant(inst.word(4)?)?;
-            let (mut ty, mut start) = (constant.ty, constant.lanes.start);
-            for &index in inst.rest(5)? {
-                if let Some(leaf) = module.types.leaf(ty) {
-                    if index >= leaf.lanes.into() {
-                        return invalid("a component is past the end of a vector");
-                    }
-                    return Ok(vec![module.lanes[start + index as usize]]);
-                }
-                for before in 0..index.min(MAX_LEAVES) {
-                    start += lane_count(module, module.types.part(ty, before)?.0)?;
-                }
-                ty = module.types.part(ty, index)?.0;
+            let lanes = &module.lanes[constant.lanes.clone()];
+            return Ok(lanes[part(module, constant.ty, inst.rest(5)?)?].to_vec());
+        }
+        Op::CompositeInsert => {
+            let composite = module.constant(inst.word(5)?)?;
+            let mut whole = module.lanes[composite.lanes.clone()].to_vec();
+            let part = &mut whole[part(module, composite.ty, inst.rest(6)?)?];
+            let object = lanes(4)?;
+            if object.len() != part.len() {
+                return Err(SpirvCause::Types(op));
             }
-            return Ok(module.lanes[start..start + lane_count(module, ty)?].to_vec());
+            part.copy_from_slice(object);
+            return Ok(whole);
         }
         Op::VectorShuffle => {
             let both: Vec<u64> = [lanes(4)?, lanes(5)?].concat();
@@ -148,6 +147,24 @@ fn operation(module: &Module, inst: Instr<'_>, ty: TypeRef) -> Result<Vec<u64>> 
         operands.push((module.types.leaf(constant.ty), &module.lanes[constant.lanes.clone()]));
     }
     (0..usize::from(leaf.lanes)).map(|lane| lane_of(op, leaf.base, &operands, lane)).collect()
+}
+
+/// Which lanes of a composite constant are the part at these indices.
+fn part(module: &Module, mut ty: TypeRef, indices: &[u32]) -> Result<Range<usize>> {
+    let mut start = 0;
+    for &index in indices {
+        if let Some(leaf) = module.types.leaf(ty) {
+            if index >= leaf.lanes.into() {
+                return invalid("a component is past the end of a vector");
+            }
+            return Ok(start + index as usize..start + index as usize + 1);
+        }
+        for before in 0..index.min(MAX_LEAVES) {
+            start += lane_count(module, module.types.part(ty, before)?.0)?;
+        }
+        ty = module.types.part(ty, index)?.0;
+    }
+    Ok(start..start + lane_count(module, ty)?)
 }
 
 /// One lane of an operation on constants.
