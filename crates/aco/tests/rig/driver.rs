@@ -411,7 +411,7 @@ impl<'t> DriverText<'t> {
         match argument {
             VectorArgument::Unused => None,
             VectorArgument::PatchId => each(&|number| 7 + number / corners),
-            VectorArgument::RelativeIds => each(&|number| number / corners | number % corners << 8),
+            VectorArgument::RelativeIds => each(&|number| (number / corners) | ((number % corners) << 8)),
             VectorArgument::VertexPair(corner) => {
                 each(&|number| vertex(number, corner) | vertex(number, corner + 1) << 16)
             }
