@@ -108,11 +108,16 @@ const ABSENT: [Op; 36] = [
     Op::AmdPermuteLane16,
     Op::AmdDot4,
     Op::AmdPackHalf,
+    Op::AmdPackUnorm,
+    Op::AmdPackSnorm,
+    Op::AmdMulZero,
     Op::AmdSin,
     Op::AmdCos,
     Op::AmdLoadTyped,
     Op::AmdConstants,
     Op::AmdAtomicAddGds,
+    Op::AmdAppendShared,
+    Op::AmdConsumeShared,
 ];
 
 #[test]
