@@ -16,7 +16,7 @@ pub(crate) use graphics::{CAPTURE_BYTES, COUNT_BYTES, Reads};
 pub use graphics::{ColourOutput, Interface, POINT_COORD_SLOT, PixelInput, PixelProlog};
 pub(crate) use kernel::KERNARG_ALIGN;
 pub use kernel::{CallingConvention, KernelArg, KernelArgKind, KernelArgs};
-pub(crate) use registers::names_registers;
+pub(crate) use registers::{RINGS_REGISTERS, names_registers};
 use unwedge_base::entity::SecondaryMap;
 use unwedge_isa::amdgcn::{Gfx, Gpu, Reg};
 use unwedge_shader::ir::{

@@ -106,6 +106,9 @@ pub enum CompileError {
     /// A shader that names registers which cannot hold arguments.
     #[error("arguments are in {0} registers up to number {1}, past the last that holds them")]
     Registers(&'static str, usize),
+    /// A shader that names a register that is part of another argument.
+    #[error("an argument is in the {0} register {1}, which is part of another argument")]
+    Overlap(&'static str, usize),
     /// A workgroup of no invocations.
     #[error("a workgroup has no invocations")]
     NoInvocations,
@@ -421,7 +424,7 @@ fn scratch_limit(gpu: &Gpu) -> u64 {
         generation if generation >= Gfx::Gfx11 => (15, 256),
         _ => (13, 1024),
     };
-    ((1 << bits) - 1) * unit / if gpu.wave64() { 64 } else { 32 }
+    ((1 << bits) - 1) * unit / u64::from(gpu.lanes())
 }
 
 /// Refuses more than there is.

@@ -118,7 +118,7 @@ pub fn estimate(code: &Code, gpu: &Gpu, invocations: Option<u32>) -> CostEstimat
     let waves = f64::from(occupancy::waves(gpu, code.registers));
     let parallel =
         used.iter().filter(|cycles| **cycles > 0.0).fold(waves, |least, cycles| least.min(latency / cycles));
-    let lanes = if gpu.wave64() { 64 } else { 32 };
+    let lanes = gpu.lanes();
     let full =
         invocations.map_or(1.0, |count| f64::from(count) / f64::from(count.max(1).next_multiple_of(lanes)));
     let rate = parallel / latency.max(1.0) * (f64::from(lanes) / 64.0) * full;

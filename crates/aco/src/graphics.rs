@@ -3,7 +3,7 @@
 use crate::stages::{PipelineMode, PipelineShape};
 use std::collections::{BTreeMap, BTreeSet};
 use unwedge_isa::amdgcn::Gfx;
-use unwedge_isa::amdgcn::texel::TexelFormat;
+use unwedge_isa::amdgcn::texel::{NumberFormat, TexelFormat};
 use unwedge_shader::ir::Primitive;
 
 /// Attachments of a pipeline.
@@ -72,7 +72,8 @@ pub struct GraphicsOptions {
     pub parameters: Option<Vec<u16>>,
     /// Attributes by location. One without an entry is four floats of 32 bits, at the start of the buffer whose number is the location.
     pub vertex_inputs: BTreeMap<u32, VertexInput>,
-    /// A prolog comes before a vertex or fragment shader. A vertex shader finds attributes in registers, where it has loaded them.
+    /// A prolog comes before a vertex or fragment shader. A vertex shader finds attributes in registers, where it has loaded them as 32 bits. Those that the
+    /// shader has as 16 bits are converted from floats unless [`GraphicsOptions::vertex_inputs`] has integers for them.
     pub prolog: bool,
     /// A fragment shader leaves colours in registers for an epilog, which exports them.
     pub epilog: bool,
@@ -102,6 +103,11 @@ impl VertexInput {
     pub const fn floats(binding: u32) -> VertexInput {
         let format = TexelFormat::FLOATS;
         VertexInput { binding, offset: 0, format, swapped: false, alignment: 4, divisor: None }
+    }
+
+    /// Whether a shader reads floats.
+    pub(crate) fn is_float(&self) -> bool {
+        !matches!(self.format.number(), NumberFormat::Uint | NumberFormat::Sint)
     }
 }
 

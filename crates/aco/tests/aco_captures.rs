@@ -39,7 +39,7 @@ fn targets() -> Vec<Options> {
 
 /// How many dwords of a vertex are captured of each stream. `None`: the shader is not compiled, or undefined.
 fn run(shader: &Shader, options: &Options, seed: u64) -> Option<Result<Captures, Problem>> {
-    let lanes = if options.gpu.wave64() { 64 } else { 32 };
+    let lanes = options.gpu.lanes() as usize;
     let (args, judged) = if shader.info.stage == Stage::Geometry {
         let before = pass_through(shader);
         let programs = match build_group(&before, shader, options) {
@@ -104,7 +104,7 @@ fn captured_outputs_are_in_their_buffers() {
             return None;
         }
         let options = &targets[*seed as usize % targets.len()];
-        let lanes = if options.gpu.wave64() { 64 } else { 32 };
+        let lanes = options.gpu.lanes() as usize;
         let result = run(&shader, options, *seed)?.and_then(|captures| placed(&captures, &wanted));
         Some((
             stage,
@@ -144,7 +144,7 @@ fn primitive_targets() -> Vec<Options> {
 
 /// Checks the captured primitives of a vertex or evaluation shader. Returns how many were written, and how many did not fit.
 fn run_primitives(shader: &Shader, options: &Options, seed: u64) -> Option<Result<[u64; 2], Problem>> {
-    let lanes = if options.gpu.wave64() { 64 } else { 32 };
+    let lanes = options.gpu.lanes() as usize;
     let compiled = match build(shader, options) {
         Err(("compile", _)) => return None,
         Err(problem) => return Some(Err(problem)),
@@ -182,7 +182,7 @@ fn primitive_shaders_capture_in_order() {
                 .map(|captures| [0, 1].map(|stream| u64::from(captures.has_stream(stream)))),
             _ => run_primitives(&shader, options, *seed)?,
         };
-        let lanes = if options.gpu.wave64() { 64 } else { 32 };
+        let lanes = options.gpu.lanes() as usize;
         let name = options.gpu.name();
         Some((
             stage,
@@ -260,7 +260,7 @@ fn workgroups_wait_for_their_turn() {
             captures.then_some((seed, shader))
         });
         for (seed, shader) in shaders.take(3) {
-            let lanes = if options.gpu.wave64() { 64 } else { 32 };
+            let lanes = options.gpu.lanes() as usize;
             let Ok(compiled) = build(&shader, &options) else { continue };
             let Some(draw) = Draw::new(&shader, lanes, [23, 7], None, &mut Rng::new(seed)) else { continue };
             match draw.capture_early(&compiled, &options, seed) {

@@ -73,7 +73,7 @@ impl State {
     /// Runs code up to its end.
     fn run(&self, words: &[u32], gpu: &Gpu) -> Result<State, String> {
         let code = Code::new(words, 0, *gpu);
-        let threads = if gpu.wave64() { 64 } else { 32 };
+        let threads = gpu.lanes();
         let dispatch = Dispatch {
             size: [threads, 1, 1],
             scalars: self.scalars.iter().map(|(reg, word)| (reg.0, *word)).collect(),

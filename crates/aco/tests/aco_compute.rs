@@ -49,7 +49,7 @@ fn try_all(vgprs: Option<u16>, every: usize) {
         let mut options = Options::new(*gpu);
         options.limits.registers.vgprs = vgprs.unwrap_or(options.limits.registers.vgprs);
         let (step, what) = attempt(module, &options, results).err()?;
-        let wave = if gpu.wave64() { 64 } else { 32 };
+        let wave = gpu.lanes();
         Some((format!("{name} {} wave{wave}", gpu.name()), step, what))
     });
     let failures: Vec<_> = results.into_iter().flatten().collect();

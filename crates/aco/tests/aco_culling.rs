@@ -136,7 +136,7 @@ fn one(
     seed: u64,
 ) -> Option<Result<[usize; 2], String>> {
     let mut rng = Rng::new(seed ^ 0x5eed);
-    let lanes = if options.gpu.wave64() { 64 } else { 32 };
+    let lanes = options.gpu.lanes() as usize;
     let counts = sized(&mut rng);
     let Some(mut draw) = Draw::new(shader, lanes, counts, positions, &mut rng).filter(Draw::is_placed) else {
         println!("seed {seed}: undefined");
@@ -262,7 +262,7 @@ fn emitted_triangles_are_culled() {
             return None;
         }
         let options = &targets[*seed as usize % targets.len()];
-        let lanes = if options.gpu.wave64() { 64 } else { 32 };
+        let lanes = options.gpu.lanes() as usize;
         let target = format!("seed {seed}, {} wave{lanes}", options.gpu.name());
         let wrong = |(step, what): (&str, String)| format!("{target}: {step} {what}");
         let programs = match build_group(&first, &shader, options) {

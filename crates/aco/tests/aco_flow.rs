@@ -97,7 +97,7 @@ fn compare_random(seeds: u64, random: fn(&mut Rng) -> Shader, limits: impl Fn(&G
         let gpu = Gpu::new(GPUS[seed as usize % GPUS.len()]).expect("a GPU").with_wave64(wave64);
         let expected =
             interpreted(&shader, &input, gpu.wave64()).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
-        let label = format!("seed {seed} {} wave{}", gpu.name(), if gpu.wave64() { 64 } else { 32 });
+        let label = format!("seed {seed} {} wave{}", gpu.name(), gpu.lanes());
         match executed_within(&shader, &input, gpu, seed, &limits(&gpu, seed)) {
             Ok(found) if found == expected => {}
             Ok(found) => {
@@ -252,6 +252,41 @@ fn a_comparison_after_a_loop_is_of_all_lanes() {
     compare(&text);
 }
 
+/// Lanes of every width, chosen by a value that differs between invocations, and by one that does not.
+#[test]
+fn a_value_chooses_a_lane() {
+    for index in ["%16", "%59"] {
+        let mut body = String::from(
+            "%5: b32 = load<storage align 4 access readonly|restrict> %7, %0\n%59: b32 = iand %5, %3\n",
+        );
+        let mut number = 60;
+        let mut next = |text: &str| {
+            number += 1;
+            body += &format!("%{number}: {text}\n");
+            format!("%{number}")
+        };
+        let mut sum = "%14".to_owned();
+        for bits in [1, 8, 16, 64] {
+            let lane = |word: &str| match bits {
+                1 => format!("b1 = ult {word}, %14"),
+                _ => format!("b{bits} = i2i {word}"),
+            };
+            let lanes = ["%10", "%14", "%15", "%12"].map(|word| next(&lane(word)));
+            let vector = next(&format!("b{bits}x4 = vec {}", lanes.join(", ")));
+            let vector = next(&format!("b{bits}x4 = insert_dyn {vector}, {}, {index}", lanes[2]));
+            let other = next(&format!("b32 = ixor {index}, %1"));
+            let lane = next(&format!("b{bits} = extract_dyn {vector}, {other}"));
+            let word = match bits {
+                1 => next(&format!("b32 = select {lane}, %10, %16")),
+                _ => next(&format!("b32 = i2i {lane}")),
+            };
+            let product = next(&format!("b32 = imul {sum}, %3"));
+            sum = next(&format!("b32 = iadd {product}, {word}"));
+        }
+        compare(&lanes_leave("", "%23: b32 = iadd %21, %1", &format!("{body}%40: b32 = iadd %20, {sum}")));
+    }
+}
+
 /// The mnemonics of the code of a shader for gfx1030.
 fn mnemonics(text: &str, contract: bool) -> Vec<String> {
     let mut shader = Shader::default();
@@ -346,6 +381,28 @@ fn floats_of_lanes_are_combined() {
                 );
                 compare(&text);
             }
+        }
+    }
+}
+
+/// Floats of 16 bits are combined by the trees of 32 bits. The results are the same because they are exact.
+#[test]
+fn halves_of_lanes_are_combined() {
+    for op in ["fadd", "fmul", "fmin", "fmax"] {
+        for (over, cluster) in [("reduce", 0), ("reduce", 4), ("inclusive_scan", 0), ("exclusive_scan", 0)] {
+            // Small numbers whose sum is less than 2048, and 1 or 2 for products of four lanes. Products of all lanes are powers of two, or infinite.
+            let text = lanes_leave(
+                "",
+                "%23: b32 = iadd %21, %14",
+                &format!(
+                    "%37: b32 = iand %14, %3\n%38: b32 = umax %37, %1\n%36: b32 = umin %38, %2\n%39: b16 = u2f %36\n\
+                     %41: b16 = {over}<{op} {cluster}> %39\n%42: b32 = f2f %41\n%40: b32 = iadd %42, %20"
+                ),
+            );
+            compare(&text);
+            let code = mnemonics(&text, false);
+            let [wide, narrow] = ["f32", "f16"].map(|ty| has(&code, &format!("v_{}_{ty}", &op[1..])));
+            assert!(wide && !narrow, "{over} {op}: {code:?}");
         }
     }
 }

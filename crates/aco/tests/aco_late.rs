@@ -188,7 +188,10 @@ fn check(program: &mut MachineProgram, about: impl Fn(Rule) -> bool) -> Result<(
     let wrong =
         report.findings.iter().find(|finding| finding.level == Certainty::Error && about(finding.rule));
     match wrong {
-        Some(finding) => Err(format!("{finding:?}")),
+        Some(finding) => {
+            let listing = text(program).join("; ");
+            Err(format!("{:?} at {}: {listing}", finding.rule, finding.at))
+        }
         None => Ok(()),
     }
 }

@@ -9,7 +9,7 @@ use rig::group::judge::judge_group;
 use rig::group::{GroupPrograms, expect_group, number_vertices, pass_patches, pass_triangles};
 use rig::pipeline::{expect, expect_formats, expect_prolog, judge, pixel_exports};
 use rig::recorded::in_parallel;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use unwedge_aco::abi::{Argument, PixelProlog};
 use unwedge_aco::graphics::{TargetFormat, VertexInput};
 use unwedge_aco::parts::compile_vertex_prolog;
@@ -18,7 +18,7 @@ use unwedge_aco::{Options, compile, compile_copy, compile_merged};
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_isa::amdgcn::texel::TexelFormat;
 use unwedge_shader::ir::{
-    Builder, FIRST_LOCATION_SLOT, Op, Payload, Shader, SlotAccess, SlotDir, Stage, Type,
+    Base, Builder, FIRST_LOCATION_SLOT, Op, Payload, Shader, SlotAccess, SlotDir, Stage, Type,
 };
 use unwedge_testkit::mutate::Rng;
 use unwedge_testkit::shaders::random_stage;
@@ -87,7 +87,7 @@ fn with_epilog(
     needs_exports: bool,
 ) -> Result<Verdict, String> {
     let text = |(step, what): (&str, String)| format!("{} {step}: {what}", options.gpu.name());
-    let lanes = if options.gpu.wave64() { 64 } else { 32 };
+    let lanes = options.gpu.lanes() as usize;
     let parts = match (build(shader, options), build_with_epilog(shader, options)) {
         (Err(("compile", whole)), Err(("compile", parts))) if whole == parts => {
             return Ok(Verdict::NotCompared(whole));
@@ -166,7 +166,7 @@ fn prologs_of_pixel_shaders_change_inputs() {
         let state = PixelProlog { per_sample: seed % 5 < 2, centroid_at_center: seed % 4 < 2 };
         let text = |(step, what): (&str, String)| format!("{} {state:?} {step}: {what}", options.gpu.name());
         let verdict = || {
-            let lanes = if options.gpu.wave64() { 64 } else { 32 };
+            let lanes = options.gpu.lanes() as usize;
             let parts = match build_with_pixel_prolog(&shader, &options, state) {
                 Err(("compile", what)) => return Ok(Verdict::NotCompared(what)),
                 parts => parts.map_err(text)?,
@@ -241,7 +241,7 @@ fn attributes_have_the_formats_of_the_pipeline() {
                 }
                 (whole, parts) => (whole.map_err(text)?, parts.map_err(text)?),
             };
-            let lanes = if options.gpu.wave64() { 64 } else { 32 };
+            let lanes = options.gpu.lanes() as usize;
             let Some(expected) = expect_formats(&shader, lanes, *seed, &formats) else {
                 return Ok(Verdict::NotCompared(UNDEFINED.to_owned()));
             };
@@ -253,6 +253,60 @@ fn attributes_have_the_formats_of_the_pipeline() {
         (*seed, verdict().unwrap_or_else(Verdict::Wrong))
     });
     require(&verdicts);
+}
+
+/// Components of 16 bits are exported to formats of 16 bits as they are, in pairs; normalized formats convert them.
+#[test]
+fn colours_of_16_bits_are_packed() {
+    const HALVES: [u64; 4] = [0x3c00, 0xb800, 0x7bff, 0x0001];
+    let mut shader = Shader::with_entry(Stage::Fragment, "main");
+    let func = shader.entry_mut();
+    let body = func.body();
+    let mut b = Builder::at_end(func, body);
+    // The upper halves of registers are not zero.
+    let input = SlotAccess::of(SlotDir::Input, FIRST_LOCATION_SLOT);
+    let offset = b.u32(0);
+    let loaded = b.value(Op::LoadSlot, Payload::Slot(input), &[offset], Type { lanes: 4, ..Type::B32 });
+    let lanes: Vec<_> = (0..4)
+        .map(|lane| {
+            let word = b.extract(loaded, lane);
+            let (mask, half) = (b.u32(0xffff_0000), b.u32(HALVES[usize::from(lane)] as u32));
+            let word = b.alu(Op::IAnd, &[word, mask]);
+            let word = b.alu(Op::IOr, &[word, half]);
+            b.convert(Op::U2U, Base::B16, word)
+        })
+        .collect();
+    let colour = b.vec(&lanes);
+    let output = SlotAccess { dir: SlotDir::Output, ..input };
+    b.inst(Op::StoreSlot, Payload::Slot(output), &[colour, offset], &[]);
+    b.return_(&[]);
+    for name in rig::GPUS {
+        let gpu = Gpu::new(name).expect("a GPU").with_wave64(true);
+        for (format, wanted) in [
+            (TargetFormat::Fp16, [0xb800_3c00u32, 0x0001_7bff]),
+            (TargetFormat::Uint16, [0xb800_3c00, 0x0001_7bff]),
+            (TargetFormat::Sint16, [0xb800_3c00, 0x0001_7bff]),
+            (TargetFormat::Unorm16, [0x0000_ffff, 0x0000_ffff]),
+            (TargetFormat::Snorm16, [0xc000_7fff, 0x0000_7fff]),
+        ] {
+            let mut options = Options::new(gpu);
+            options.graphics.targets[0] = format;
+            let expected = expect(&shader, 64, 1).expect("defined");
+            for compiled in [build(&shader, &options), build_with_epilog(&shader, &options)] {
+                let exports = pixel_exports(&expected, &compiled.expect("compiled"), &options, 1);
+                let exports = exports.expect("runs").expect("defined");
+                let (_, values) = &exports[&0];
+                let words: BTreeSet<u32> = values.iter().flatten().flatten().copied().collect();
+                // -0.5 is between two normalized numbers.
+                let near = |word: u32, wanted: u32| word == wanted || word == wanted.wrapping_add(1 << 16);
+                assert!(
+                    words.iter().all(|word| wanted.iter().any(|wanted| near(*word, *wanted)))
+                        && wanted.iter().all(|wanted| words.iter().any(|word| near(*word, *wanted))),
+                    "{name} {format:?}: {words:x?}"
+                );
+            }
+        }
+    }
 }
 
 /// The hardware of some GPUs of gfx8 ignores signs of components of two bits, which is not corrected.
@@ -299,7 +353,7 @@ fn prologs_come_before_merged_shaders() {
                     compile_merged(&mut first.clone(), &mut second.clone(), &main).expect("compiled");
                 let prolog = compile_vertex_prolog(&compiled.args, compiled.float_mode, &options);
                 compiled.code.words.splice(0..0, prolog.expect("compiled").code.words);
-                let lanes = if gpu.wave64() { 64 } else { 32 };
+                let lanes = gpu.lanes() as usize;
                 let expected = expect_group(&first, &second, lanes, 1).expect("defined");
                 let programs = GroupPrograms::of(vec![compiled], copy);
                 if let Err(error) = judge_group(&expected, &programs, &options, 1) {

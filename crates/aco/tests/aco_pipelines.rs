@@ -109,7 +109,7 @@ fn compare(
     options: &Options,
     seed: u64,
 ) -> Result<usize, String> {
-    let lanes = if options.gpu.wave64() { 64 } else { 32 };
+    let lanes = options.gpu.lanes() as usize;
     let of = |stage| shaders.iter().find(|shader| shader.info.stage == stage);
     let text = |(step, what): (&str, String)| format!("{step}: {what}");
     let links = attribute_links(&programs.iter().collect::<Vec<_>>());
@@ -295,7 +295,7 @@ fn fragments_read_the_number_of_the_primitive() {
     let evaluation = passing_evaluation();
     let mut draws = 0;
     for (target, mut options) in rig::targets() {
-        let lanes = if options.gpu.wave64() { 64 } else { 32 };
+        let lanes = options.gpu.lanes() as usize;
         for culling in [false, true] {
             options.graphics.culling = culling;
             for shaders in [vec![vertex.clone()], vec![vertex.clone(), control.clone(), evaluation.clone()]] {
@@ -357,7 +357,7 @@ fn captured_vertices_have_the_number_of_the_primitive() {
         if options.gpu.generation() < Gfx::Gfx11 {
             continue;
         }
-        let lanes = if options.gpu.wave64() { 64 } else { 32 };
+        let lanes = options.gpu.lanes() as usize;
         for seed in 0..4 {
             let mut shader = vertex(&mut Rng::new(seed));
             if capture_outputs(&mut shader, &mut Rng::new(seed)).is_empty() {
@@ -394,7 +394,7 @@ fn captured_outputs_stay_in_a_pipeline() {
         let mut options = Options::new(Gpu::new(name).expect("a GPU"));
         let primitives = options.gpu.generation() >= Gfx::Gfx11;
         options.graphics.legacy = !primitives;
-        let lanes = if options.gpu.wave64() { 64 } else { 32 };
+        let lanes = options.gpu.lanes() as usize;
         for seed in number * 8..number * 8 + 8 {
             let mut shader = vertex(&mut Rng::new(seed));
             if capture_outputs(&mut shader, &mut Rng::new(seed)).is_empty() {

@@ -13,7 +13,7 @@ use unwedge_shader::ir::{Shader, Stage};
 
 /// Compares the code of a shader on a target with what the interpreter makes of another one.
 fn compare(shader: &Shader, reference: &Shader, target: &str, options: &Options) {
-    let lanes = if options.gpu.wave64() { 64 } else { 32 };
+    let lanes = options.gpu.lanes() as usize;
     for seed in 3..5 {
         let run = expect(reference, lanes, seed).expect("the interpreter runs it");
         let compiled = build(shader, options).unwrap_or_else(|error| panic!("{target}: {error:?}"));

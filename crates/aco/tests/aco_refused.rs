@@ -121,4 +121,9 @@ fn arguments_are_in_registers_that_exist() {
         let error = with_argument(vector, first).expect_err("it is refused");
         assert!(matches!(error, CompileError::Registers(..)), "{vector} {first}: {error}");
     }
+    // The address of the rings is there.
+    for first in [0, 1] {
+        let error = with_argument(false, first).expect_err("it is refused");
+        assert!(matches!(error, CompileError::Overlap("scalar", _)), "{first}: {error}");
+    }
 }

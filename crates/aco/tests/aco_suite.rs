@@ -2,8 +2,9 @@
 
 mod rig;
 
+use rig::images::LinearImage;
 use std::collections::BTreeMap;
-use unwedge_aco::abi::Argument;
+use unwedge_aco::abi::{Argument, descriptor_offset};
 use unwedge_aco::{Compiled, Options, compile};
 use unwedge_check::amdgcn::{CheckOptions, check_words};
 use unwedge_isa::amdgcn::Gpu;
@@ -21,6 +22,7 @@ const TABLE_STRIDE: u64 = 0x1000;
 const PUSH: u64 = 0x000f_0000;
 const BUFFERS: u64 = 0x1000_0000;
 const BUFFER_STRIDE: u64 = 0x0100_0000;
+const IMAGES: u64 = 0x4000_0000;
 
 /// The emulator of one GPU, with the modules of one script by the name of the shader.
 struct Emulator<'a> {
@@ -29,7 +31,7 @@ struct Emulator<'a> {
 }
 
 /// Reads a module as a pipeline has it, and compiles it.
-fn compiled(module: &[u8], run: &ComputeRun<'_>, options: &Options) -> Result<(Compiled, [u32; 3]), String> {
+fn compiled(module: &[u8], run: &ComputeRun<'_>, options: &Options) -> Result<(Compiled, Shader), String> {
     let read = ReadOptions {
         entry: run.pipeline.entry.clone(),
         stage: Some(Stage::Compute),
@@ -39,9 +41,35 @@ fn compiled(module: &[u8], run: &ComputeRun<'_>, options: &Options) -> Result<(C
     let (mut reader, mut shader) = (Reader::default(), Shader::default());
     let words = words(module).map_err(|e| e.to_string())?;
     reader.read(&words, &read, &mut shader).map_err(|e| format!("reader: {e}"))?;
-    let size = shader.info.workgroup_size;
-    let compiled = compile(&mut shader, options).map_err(|e| format!("compiler: {e}"))?;
-    Ok((compiled, size))
+    let compiled = compile(&mut shader.clone(), options).map_err(|e| format!("compiler: {e}"))?;
+    Ok((compiled, shader))
+}
+
+/// Puts a descriptor into the table of its set, where the shader expects it. A binding that the shader does not have is left out.
+fn put(table: &mut [u32], set: u32, binding: u32, shader: &Shader, words: &[u32]) -> Result<(), String> {
+    let of_shader = shader.resources.values().any(|data| (data.set, data.binding) == (set, binding));
+    let Some(at) = descriptor_offset(shader, set, binding).filter(|_| of_shader) else { return Ok(()) };
+    let at = at as usize / 4;
+    let place = table.get_mut(at..at + words.len()).ok_or("the binding is past the end of the table")?;
+    place.copy_from_slice(words);
+    Ok(())
+}
+
+/// An image of a script as it is in memory.
+fn placed(number: u64, image: &Image) -> Result<LinearImage, String> {
+    let [width, height, depth] = image.size;
+    let texels = width.saturating_mul(height);
+    if image.dimensions > 2 || depth > 1 || image.samples > 1 || texels == 0 {
+        return Err(format!("images of {} dimensions and {} samples", image.dimensions, image.samples));
+    }
+    Ok(LinearImage {
+        base: IMAGES + number * BUFFER_STRIDE,
+        width,
+        height,
+        row: image.dimensions == 1,
+        format: image.format.clone(),
+        texel_bytes: image.bytes.len() as u32 / texels,
+    })
 }
 
 fn dispatch(compiled: &Compiled, gpu: &Gpu, run: &ComputeRun<'_>, size: [u32; 3]) -> Dispatch {
@@ -70,15 +98,14 @@ impl Executor for Emulator<'_> {
         buffers: &mut [Vec<u8>],
         images: &mut [Image],
     ) -> Result<(), String> {
-        if !images.is_empty() {
-            return Err("images are not put in memory".to_owned());
-        }
+        let linear = (0..).zip(&*images).map(|(number, image)| placed(number, image));
+        let linear: Vec<LinearImage> = linear.collect::<Result<_, _>>()?;
         let module =
             self.modules.get(&run.pipeline.shader).ok_or("the script has no module for the shader")?;
         let wave64 = run.pipeline.subgroup_size.is_some_and(|size| size == 64);
         let gpu = self.gpu.with_wave64(wave64);
         let options = Options::new(gpu);
-        let (compiled, size) = compiled(module, run, &options)?;
+        let (compiled, shader) = compiled(module, run, &options)?;
         let high = u64::from(options.address_high) << 32;
         let mut memory = SimMemory::default();
         let mut tables: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
@@ -86,12 +113,14 @@ impl Executor for Emulator<'_> {
             (0..buffers.len() as u64).map(|number| BUFFERS + number * BUFFER_STRIDE).collect();
         for (&(set, binding), &buffer) in run.bindings {
             let table = tables.entry(set).or_insert_with(|| vec![0; TABLE_STRIDE as usize / 4]);
-            let at = binding as usize * 4;
             let words = rig::descriptor(bases[buffer], buffers[buffer].len(), gpu.generation());
-            table
-                .get_mut(at..at + 4)
-                .ok_or("the binding is past the end of the table")?
-                .copy_from_slice(&words);
+            put(table, set, binding, &shader, &words)?;
+        }
+        for (&(set, binding), &image) in run.images {
+            let table = tables.entry(set).or_insert_with(|| vec![0; TABLE_STRIDE as usize / 4]);
+            let words =
+                linear[image].descriptor(gpu.generation()).ok_or("the GPU does not have the format")?;
+            put(table, set, binding, &shader, &words)?;
         }
         for (set, table) in tables {
             memory
@@ -106,14 +135,25 @@ impl Executor for Emulator<'_> {
                 memory.map(*base, buffer.clone()).map_err(|e| format!("{e:?}"))?;
             }
         }
+        for (linear, image) in linear.iter().zip(&*images) {
+            memory.map(linear.base, linear.with_pitch(&image.bytes)).map_err(|e| format!("{e:?}"))?;
+        }
         let report = check_words(&compiled.code.words, &gpu, &CheckOptions::default());
         assert_eq!(report.faults().next(), None, "the checker finds nothing");
-        let dispatch = dispatch(&compiled, &gpu, run, size);
+        let dispatch = dispatch(&compiled, &gpu, run, shader.info.workgroup_size);
         rig::execute(&compiled.code, gpu, &mut memory, &dispatch)
             .map_err(|fault| format!("emulator: {fault}"))?;
         for (base, buffer) in bases.iter().zip(buffers) {
             if let Some(bytes) = memory.get(*base, buffer.len()) {
                 buffer.copy_from_slice(bytes);
+            }
+        }
+        for (linear, image) in linear.iter().zip(images) {
+            let length = linear.with_pitch(&image.bytes).len();
+            if let Some(content) = memory.get(linear.base, length) {
+                image.bytes = linear.without_pitch(content);
+                // Memory does not say which texels were written: those that were not are as they were.
+                image.defined.fill(true);
             }
         }
         Ok(())

@@ -111,7 +111,7 @@ pub fn executed(shader: &Shader, of: &CompiledRun) -> Result<Option<Vec<u8>>, St
 ///
 /// The first word that differs, or why there is no output.
 pub fn compare(shader: &Shader, of: &CompiledRun, expected: &[u8]) -> Result<bool, String> {
-    let wave = if of.gpu.wave64() { 64 } else { 32 };
+    let wave = of.gpu.lanes();
     let mut label = String::new();
     let _ = write!(label, "{} wave{wave}", of.gpu.name());
     let Some(found) = executed(shader, of).map_err(|what| format!("{label}: {what}"))? else {

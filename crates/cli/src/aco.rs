@@ -231,7 +231,7 @@ fn emulate(
     global: &Global,
 ) -> Result<EmulationView, Failure> {
     let mut bindings: Bindings = bound(&args.emulation.bindings, global)?;
-    let lanes = if options.gpu.wave64() { 64 } else { 32 };
+    let lanes = options.gpu.lanes();
     let declared = RunRequest {
         workgroups: args.emulation.bindings.groups,
         subgroup_size: lanes,

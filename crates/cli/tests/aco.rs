@@ -275,10 +275,7 @@ fn extremes_are_flushed_where_the_shader_says_so() {
                 "%10: b32 = u2u %9".to_owned(),
             ];
             for lines in [words, doubles, halves] {
-                // Halves are not compiled for the oldest.
-                if gpu != "tahiti" || !lines[0].contains("b16") {
-                    agrees(gpu, &computing(&sizes("flush"), &lines.each_ref().map(String::as_str)));
-                }
+                agrees(gpu, &computing(&sizes("flush"), &lines.each_ref().map(String::as_str)));
             }
         }
     }

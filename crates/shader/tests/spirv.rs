@@ -5,7 +5,7 @@ use unwedge_shader::front::spirv::{Options, Reader, SpirvCause, source_texts, wo
 use unwedge_shader::interp::{
     BindingPoint, Bindings, Dispatch, NoImages, Options as RunOptions, run_compute,
 };
-use unwedge_shader::ir::Shader;
+use unwedge_shader::ir::{Modes, Shader};
 use unwedge_shader::passes::lower_nonuniform;
 use unwedge_shader::text::{parse, print};
 use unwedge_shader::valid::validate;
@@ -438,4 +438,44 @@ fn texts_of_sources_are_found() {
     }
     let bytes: usize = source_texts(&long.0).iter().map(|source| source.text.len()).sum();
     assert!((40_000..40 * long.0.len()).contains(&bytes), "{bytes} bytes");
+}
+
+/// The interface asks for an invocation for each sample, even of what the shader does not read.
+#[test]
+fn fragment_shaders_run_per_sample_if_their_interface_asks_for_it() {
+    const BUILTIN: u32 = 11;
+    const FLAT: u32 = 14;
+    const SAMPLE: u32 = 17;
+    const LOCATION: u32 = 30;
+    let is_per_sample = |decorations: &[&[u32]], in_interface: bool| {
+        let mut a = Assembler(vec![0x0723_0203, 0x0001_0300, 0, 60, 0]);
+        a.op(17, &[1]);
+        a.op(14, &[0, 1]);
+        let point = [4, 1, u32::from_le_bytes(*b"main"), 0, 9];
+        a.op(15, if in_interface { &point } else { &point[..4] });
+        a.op(16, &[1, 7]);
+        for decoration in decorations {
+            a.op(71, &[&[9], *decoration].concat());
+        }
+        a.op(19, &[2]);
+        a.op(33, &[3, 2]);
+        a.op(21, &[4, 32, 1]);
+        a.op(32, &[5, 1, 4]);
+        a.op(59, &[5, 9, 1]);
+        a.op(54, &[2, 1, 0, 3]);
+        a.op(248, &[20]);
+        a.op(253, &[]);
+        a.op(56, &[]);
+        let mut shader = Shader::default();
+        Reader::default().read(&a.0, &Options::default(), &mut shader).expect("a shader");
+        check("per sample", &shader);
+        shader.info.modes.has(Modes::SAMPLE_SHADING)
+    };
+    const SAMPLE_ID: u32 = 18;
+    const SAMPLE_MASK: u32 = 20;
+    assert!(is_per_sample(&[&[BUILTIN, SAMPLE_ID], &[FLAT]], true));
+    assert!(is_per_sample(&[&[LOCATION, 0], &[FLAT], &[SAMPLE]], true));
+    assert!(!is_per_sample(&[&[BUILTIN, SAMPLE_ID], &[FLAT]], false));
+    assert!(!is_per_sample(&[&[BUILTIN, SAMPLE_MASK], &[FLAT]], true));
+    assert!(!is_per_sample(&[&[LOCATION, 0], &[FLAT]], true));
 }

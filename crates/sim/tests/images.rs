@@ -225,7 +225,7 @@ fn loads_of_every_dimension() {
             let bytes = image.memory(generation, texel);
             let done = go(&code, gpu, bytes, grid, &[(RESOURCE, &image.words(&gpu))], &[]);
             assert!(done.outcome.faults.is_empty(), "{name} {dim}: {:?}", done.outcome.faults);
-            let lanes = if gpu.wave64() { 64 } else { 32 };
+            let lanes = gpu.lanes();
             let threads: u32 = grid.iter().product();
             // The last wave's registers are what is left.
             let first = (threads - 1) / lanes * lanes;

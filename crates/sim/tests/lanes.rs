@@ -18,7 +18,7 @@ struct Wave {
 
 impl Wave {
     fn new(gpu: &Gpu, exec: u64) -> Wave {
-        let lanes = if gpu.wave64() { 64 } else { 32 };
+        let lanes = gpu.lanes() as usize;
         Wave { lanes, exec: exec & (u64::MAX >> (64 - lanes)) }
     }
 

@@ -22,7 +22,7 @@ struct Wave {
 
 impl Wave {
     fn new(gpu: &Gpu) -> Wave {
-        Wave { lanes: if gpu.wave64() { 64 } else { 32 }, v: vec![[0; 64]; 100] }
+        Wave { lanes: gpu.lanes() as usize, v: vec![[0; 64]; 100] }
     }
 
     /// Puts bits into a lane, counted from a register on.
@@ -253,7 +253,7 @@ fn range(first: usize, bits: usize) -> String {
 
 /// The text of an instruction, and the registers of its operands.
 fn text(gpu: &Gpu, name: &str, kinds: [&str; 3], depth: usize, sparse: bool, mods: &str) -> String {
-    let lanes = if gpu.wave64() { 64 } else { 32 };
+    let lanes = gpu.lanes() as usize;
     let stored = if sparse { depth / 2 } else { depth };
     let twelve = gpu.name().starts_with("gfx12");
     // Before gfx12 every lane holds a whole row.

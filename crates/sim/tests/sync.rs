@@ -14,7 +14,7 @@ const TIMINGS: [Timing; 4] = [
 /// Runs so many waves; `s20` holds a wave's number. Gives the words of the buffer.
 fn go(name: &str, code: &str, waves: u32, groups: u32, timing: Timing) -> (Vec<u32>, Outcome) {
     let gpu = rig::gpu(name);
-    let lanes = if gpu.wave64() { 64 } else { 32 };
+    let lanes = gpu.lanes();
     let shift = if gpu.wave64() { 6 } else { 5 };
     let text = format!("v_readfirstlane_b32 s20, v0\ns_lshr_b32 s20, s20, {shift}\n{code}\ns_endpgm\n");
     let program = Program::new(&rig::words(&text, &gpu), 0, gpu);

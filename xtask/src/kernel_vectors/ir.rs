@@ -48,7 +48,7 @@ impl Kind {
     /// Whether a GPU runs programs of it.
     pub fn runs_on(&self, gpu: &Gpu) -> bool {
         let generation = gpu.generation();
-        let wave = if gpu.wave64() { 64 } else { 32 };
+        let wave = gpu.lanes();
         (!self.half || generation >= Gfx::Gfx8)
             && (!self.saturates || generation >= Gfx::Gfx9)
             && (!self.atomic || wave == self.lanes && generation >= Gfx::Gfx8)

@@ -16,7 +16,8 @@ use crate::stages::{self, HardwareStage, SoftwareStage};
 use std::collections::{BTreeMap, BTreeSet};
 use unwedge_isa::amdgcn::Gfx;
 use unwedge_shader::ir::{
-    AmdRegisters, FIRST_LOCATION_SLOT, InterpAt, Op, Payload, Shader, SlotAccess, SlotDir, Stage, SystemValue,
+    AmdRegisters, Base, FIRST_LOCATION_SLOT, Function, InterpAt, Op, Payload, Shader, SlotAccess, SlotDir,
+    Stage, SystemValue,
 };
 
 /// Bytes in which the waves of a workgroup count: a dword for each wave, and one for their sum.
@@ -146,6 +147,9 @@ pub struct Interface {
     pub culls_emitted: bool,
     /// Of pixel shaders: the slot of each attribute.
     pub attributes: Vec<u16>,
+    /// Of pixel shaders: the slots of attributes that are interpolated as floats of 16 bits, which are in the lower halves of words. The driver sets
+    /// `FP16_INTERP_MODE` and `ATTR0_VALID` of `SPI_PS_INPUT_CNTL`.
+    pub half_attributes: Vec<u16>,
     /// Of the last stage before the rasterizer: the slot of each parameter.
     pub parameters: Vec<u16>,
     /// Of pixel shaders: `SPI_PS_INPUT_ENA`.
@@ -218,6 +222,8 @@ pub struct ColourOutput {
     pub index: u8,
     /// A bit for each component that is stored.
     pub components: u8,
+    /// Components have 16 bits, in the lower halves of registers.
+    pub half: bool,
 }
 
 impl ColourOutput {
@@ -229,18 +235,21 @@ impl ColourOutput {
     /// Those of a lowered fragment shader.
     fn of(shader: &Shader) -> Vec<ColourOutput> {
         let func = shader.entry();
-        let mut stored: BTreeMap<(u16, u8), u8> = BTreeMap::new();
+        let mut stored: BTreeMap<(u16, u8), (u8, bool)> = BTreeMap::new();
         for inst in func.walk().filter(|inst| func.op(*inst) == Op::StoreSlot) {
             let Payload::Slot(access) = func.payload(inst) else { continue };
             let args = func.args(inst);
             let offset = args.get(1).and_then(|offset| func.const_bits(*offset)).unwrap_or(0);
             let slot = u64::from(access.slot) + offset;
             let Some(location) = slot.checked_sub(FIRST_LOCATION_SLOT.into()) else { continue };
-            let lanes = (1u32 << func.ty(args[0]).lanes) - 1;
-            *stored.entry((location as u16, access.index)).or_default() |=
-                (lanes << access.component & 15) as u8;
+            let ty = func.ty(args[0]);
+            let lanes = (1u32 << ty.lanes) - 1;
+            let (components, half) = stored.entry((location as u16, access.index)).or_insert((0, true));
+            *components |= (lanes << access.component & 15) as u8;
+            *half &= ty.base == Base::B16;
         }
-        let colour = |((location, index), components)| ColourOutput { location, index, components };
+        let colour =
+            |((location, index), (components, half))| ColourOutput { location, index, components, half };
         stored.into_iter().map(colour).collect()
     }
 }
@@ -392,6 +401,7 @@ impl Args {
         args.interface = Interface {
             hardware: Some(HardwareStage::Ps),
             attributes: reads.inputs.union(&reads.patch_inputs).copied().collect(),
+            half_attributes: half_attributes(shader.entry()),
             pixel_inputs: enabled,
             colours: ColourOutput::of(shader),
             ..Interface::default()
@@ -435,6 +445,19 @@ impl Interface {
     pub fn parameter(&self, slot: u16) -> Option<u32> {
         self.parameters.iter().position(|own| *own == slot).map(|at| at as u32)
     }
+}
+
+/// Slots that a function interpolates as floats of 16 bits.
+pub(super) fn half_attributes(func: &Function) -> Vec<u16> {
+    let mut slots = BTreeSet::new();
+    for inst in func.walk() {
+        if let (Op::LoadInterpolated, Payload::Slot(access)) = (func.op(inst), func.payload(inst))
+            && func.ty(func.result(inst)).base == Base::B16
+        {
+            slots.extend(access.slot..access.slot.saturating_add(access.count));
+        }
+    }
+    slots.into_iter().collect()
 }
 
 /// The slot of the attribute that is where a fragment is in its point. No shader stores it: the hardware computes it (`PT_SPRITE_TEX` of `SPI_PS_INPUT_CNTL`).

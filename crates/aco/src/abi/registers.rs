@@ -2,6 +2,7 @@
 //!
 //! The driver's own arguments, which no operation reads, come first; what the hardware adds follows the last register that is named.
 
+use super::graphics::half_attributes;
 use super::{ArgLocation, Args, Argument, Interface, Uses};
 use crate::compile::CompileError;
 use crate::ir::PhysReg;
@@ -9,8 +10,9 @@ use crate::stages::HardwareStage;
 use std::collections::BTreeMap;
 use unwedge_shader::ir::{AmdInput, AmdRegisters, Function, Op, Payload, Shader, Stage};
 
-/// The registers of the address of the rings.
+/// How many registers have the address of the rings, and which.
 const RINGS: usize = 2;
+pub(crate) const RINGS_REGISTERS: AmdRegisters = AmdRegisters { vector: false, first: 0 };
 /// Vector registers that an instruction can name.
 const VECTORS: usize = 256;
 /// Scalar registers before those that are something else, as `vcc` is on some GPUs.
@@ -49,10 +51,19 @@ impl Args {
         let mut args = Args::default();
         let mut next = 0;
         args.add(Argument::RingOffsets, &mut next, RINGS as u8);
+        if named.get(&(RINGS_REGISTERS.vector, RINGS_REGISTERS.first)) == Some(&(RINGS as u8)) {
+            // The shader reads the address of the rings itself.
+            named.remove(&(RINGS_REGISTERS.vector, RINGS_REGISTERS.first));
+        }
+        let mut next_vector = 0;
         for ((vector, first), dwords) in named {
             let argument = Argument::Registers(AmdRegisters { vector, first });
             let end = usize::from(first) + usize::from(dwords);
+            if usize::from(first) < if vector { next_vector } else { next } {
+                return Err(CompileError::Overlap(if vector { "vector" } else { "scalar" }, first.into()));
+            }
             if vector {
+                next_vector = end;
                 if end > VECTORS {
                     return Err(CompileError::Registers("vector", end - 1));
                 }
@@ -62,7 +73,7 @@ impl Args {
                 if end > SCALARS {
                     return Err(CompileError::Registers("scalar", end - 1));
                 }
-                next = next.max(usize::from(first));
+                next = usize::from(first);
                 args.add(argument, &mut next, dwords);
             }
         }
@@ -82,6 +93,7 @@ impl Args {
             hardware: if compute { None } else { Some(hardware?) },
             explicit: true,
             attributes: (0..attributes).collect(),
+            half_attributes: half_attributes(func),
             ..Interface::default()
         };
         Ok(Some(args))

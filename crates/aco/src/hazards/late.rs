@@ -1,9 +1,9 @@
 //! gfx10: scalar registers that memory instructions read late, and LDS and vector memory on both sides of a branch.
 
-use super::facts::{ExecUnit, InstFacts, meet};
+use super::facts::{ExecUnit, InstFacts, meet, vectors};
 use super::{Cure, OpenHazards};
 use unwedge_isa::amdgcn::effects::Regs;
-use unwedge_isa::amdgcn::model::{Role, Trait};
+use unwedge_isa::amdgcn::model::{Format, Role, Trait};
 use unwedge_isa::amdgcn::rules::Rule;
 use unwedge_isa::amdgcn::waits::{SA_SDST, VM_VSRC};
 use unwedge_isa::amdgcn::{Gpu, Opcode, Reg};
@@ -18,6 +18,8 @@ pub(super) struct LateReads {
     exec: bool,
     /// The last instruction was `v_writelane`.
     writelane: bool,
+    /// `exec` was compared into, and no vector instruction but `v_nop` came since.
+    compared: bool,
     vmem: bool,
     vmem_branch: bool,
     lds: bool,
@@ -36,6 +38,7 @@ impl OpenHazards for LateReads {
             scalar_memory: self.scalar_memory.either(&other.scalar_memory),
             exec: self.exec || other.exec,
             writelane: self.writelane || other.writelane,
+            compared: self.compared || other.compared,
             vmem: self.vmem || other.vmem,
             vmem_branch: self.vmem_branch || other.vmem_branch,
             lds: self.lds || other.lds,
@@ -63,10 +66,20 @@ impl OpenHazards for LateReads {
             cures.push(Cure::Depctr(SA_SDST.field.mask()));
             self.exec = false;
         }
-        let crosses = facts.is(ExecUnit::Lds) && self.vmem_branch || facts.is_memory() && self.lds_branch;
+        let crosses = facts.is(ExecUnit::Lds) && self.vmem_branch || is_vmem(facts) && self.lds_branch;
         if crosses {
             cures.push(Cure::Vscnt);
             (self.vmem, self.vmem_branch, self.lds, self.lds_branch) = (false, false, false, false);
+        }
+        if self.compared
+            && facts.has(Trait::Permlane)
+            && let Some(reg) = vectors(&facts.writes).iter().next()
+        {
+            // Its result may be written here, because the waits before it are for that register, too.
+            cures.push(Cure::VectorMove(reg));
+        }
+        if facts.is(ExecUnit::Valu) && facts.opcode() != Opcode::v_nop {
+            self.compared = facts.has(Trait::Cmpx);
         }
         if self.writelane && facts.address_list && cures.is_empty() {
             cures.push(Cure::Nop(Rule::WritelaneToNsa.info().distance));
@@ -75,6 +88,11 @@ impl OpenHazards for LateReads {
         self.begin(facts, memory);
         cures
     }
+}
+
+/// Vector memory; flat instructions may access either memory, and so they do not count for one.
+fn is_vmem(facts: &InstFacts) -> bool {
+    facts.is_memory() && facts.row.format != Format::Flat
 }
 
 impl LateReads {
@@ -103,7 +121,7 @@ impl LateReads {
                 self.memory.insert(Reg::M0, 1);
             }
         }
-        if facts.is_memory() {
+        if is_vmem(facts) {
             (self.vmem, self.vmem_branch, self.lds, self.lds_branch) = (true, false, false, false);
         } else if facts.is(ExecUnit::Lds) {
             (self.vmem, self.vmem_branch, self.lds, self.lds_branch) = (false, false, true, false);

@@ -3,8 +3,8 @@
 //! Takes a machine program with its waits. Guarantees that no rule of `data/amd/check/rules.txt` is broken that instructions of this compiler can
 //! break. Distances and cures are those of the rules; where sources differ, the cure is inserted. Where paths join, what is open on any of them is open.
 //!
-//! Each group of generations has a file. The checker shares no code with this. Not handled, because this compiler does not emit them: matrices, images with
-//! lists of addresses in clauses, `v_cmpx` before `v_permlane` on gfx10.
+//! Each group of generations has a file. The checker shares no code with this. Not handled, because this compiler does not emit them: matrices, and images with
+//! lists of addresses in clauses.
 
 mod direct;
 mod facts;
@@ -43,6 +43,8 @@ enum Cure {
     Vscnt,
     /// `v_nop`.
     VectorNop,
+    /// A move of a vector register to itself, where `v_nop` is not enough.
+    VectorMove(Reg),
     /// The instruction waits until only so many vector instructions have not ended.
     OwnWait(u8),
     /// The instruction waits until vector memory has read its registers.
@@ -57,7 +59,6 @@ pub fn insert(program: &mut MachineProgram) {
         Gfx::Gfx10 => run::<late::LateReads>(program),
         Gfx::Gfx10_3 => {}
         _ => {
-            run::<valu::ValuResults>(program);
             let is_direct = |inst: &MachineInst| {
                 let row = inst.inst.row();
                 row.format == Format::Ldsdir || row.traits.has(Trait::Permlane)
@@ -65,6 +66,8 @@ pub fn insert(program: &mut MachineProgram) {
             if program.blocks.iter().any(|block| block.insts.iter().any(is_direct)) {
                 run::<direct::DirectLoads>(program);
             }
+            // After the loads from LDS, whose own waits may be for all of the vector ALU.
+            run::<valu::ValuResults>(program);
         }
     }
 }
@@ -121,6 +124,9 @@ impl Cure {
                 plain(Opcode::s_mov_b32, &[Operand::reg(Reg::NULL, 1), Operand::Inline(128)], gpu)
             }
             Cure::VectorNop => plain(Opcode::v_nop, &[], gpu),
+            Cure::VectorMove(reg) => {
+                plain(Opcode::v_mov_b32, &[Operand::reg(reg, 1), Operand::reg(reg, 1)], gpu)
+            }
             Cure::OwnWait(_) | Cure::OwnMemoryWait => None,
             Cure::Vscnt => {
                 plain(Opcode::s_waitcnt_vscnt, &[Operand::reg(Reg::NULL, 1), Operand::Imm(0)], gpu)

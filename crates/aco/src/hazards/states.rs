@@ -33,9 +33,10 @@ pub(super) struct WaitStates {
     open: Vec<OpenCause>,
     /// Registers that the group of scalar memory instructions reads and writes.
     group: (Regs, Regs),
-    /// There is one in the group, and one that stores.
+    /// There is one in the group, one that stores, and one without a result.
     in_group: bool,
     stored: bool,
+    silent: bool,
 }
 
 impl WaitStates {
@@ -43,6 +44,7 @@ impl WaitStates {
     fn distance(cause: Cause, regs: &Regs, facts: &InstFacts, gpu: &Gpu) -> u8 {
         let generation = gpu.generation();
         let reads = meet(regs, &facts.reads);
+        let of_valu = facts.is(ExecUnit::Valu) || facts.row.role == Role::Interp;
         let of_lane = facts.has(Trait::Readlane) || facts.has(Trait::Writelane);
         let mut exec = Regs::default();
         exec.insert(Reg::EXEC, 2);
@@ -62,7 +64,7 @@ impl WaitStates {
             },
             Cause::SetReg if facts.row.role == Role::SetReg => Rule::SetregSetreg,
             Cause::SetReg if facts.row.role == Role::GetReg => Rule::SetregGetreg,
-            Cause::StoreData if facts.is(ExecUnit::Valu) && meet(regs, &facts.writes) => Rule::VmemStoreData,
+            Cause::StoreData if of_valu && meet(regs, &facts.writes) => Rule::VmemStoreData,
             Cause::Interpolation if reads && (of_lane || facts.has(Trait::Readfirstlane)) => {
                 Rule::VintrpReadlane
             }
@@ -100,7 +102,10 @@ impl WaitStates {
                     add(Cause::SetReg, any);
                 }
             }
-            _ if facts.row.role == Role::Interp => add(Cause::Interpolation, vector),
+            _ if facts.row.role == Role::Interp => {
+                add(Cause::Interpolation, vector);
+                add(Cause::ValuVector, vector);
+            }
             _ => add(Cause::StoreData, facts.late_data),
         }
     }
@@ -138,10 +143,12 @@ impl OpenHazards for WaitStates {
         }
         let group = (self.group.0.either(&other.group.0), self.group.1.either(&other.group.1));
         changed |= group != self.group;
-        changed |= other.in_group && !self.in_group || other.stored && !self.stored;
+        changed |=
+            other.in_group && !self.in_group || other.stored && !self.stored || other.silent && !self.silent;
         self.group = group;
         self.in_group |= other.in_group;
         self.stored |= other.stored;
+        self.silent |= other.silent;
         changed
     }
 
@@ -155,18 +162,19 @@ impl OpenHazards for WaitStates {
             let clash = meet(&self.group.0, &facts.writes) || meet(&self.group.1, &facts.reads);
             let stores = facts.has(Trait::Store) || facts.has(Trait::Atomic);
             let apart = Rule::SmemClauseStore.info().holds(generation) && (stores || self.stored)
-                || Rule::SmemClauseInv.info().holds(generation) && facts.writes.is_empty();
+                || Rule::SmemClauseInv.info().holds(generation) && (facts.writes.is_empty() || self.silent);
             if gpu.xnack() && clash || self.in_group && apart {
                 states = states.max(1);
             }
         }
         if states > 0 || !facts.is(ExecUnit::Smem) {
             self.group = (Regs::default(), Regs::default());
-            (self.in_group, self.stored) = (false, false);
+            (self.in_group, self.stored, self.silent) = (false, false, false);
         }
         if facts.is(ExecUnit::Smem) {
             self.in_group = true;
             self.stored |= facts.has(Trait::Store) || facts.has(Trait::Atomic);
+            self.silent |= facts.writes.is_empty();
         }
         if facts.is(ExecUnit::Smem) && gpu.xnack() {
             self.group.0 = self.group.0.either(&facts.reads);

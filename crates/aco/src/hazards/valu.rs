@@ -3,7 +3,7 @@
 use super::facts::{ExecUnit, InstFacts, meet, numbered, vcc, vectors};
 use super::{Cure, OpenHazards};
 use unwedge_isa::amdgcn::effects::Regs;
-use unwedge_isa::amdgcn::model::Role;
+use unwedge_isa::amdgcn::model::{Format, Role};
 use unwedge_isa::amdgcn::waits::{SA_SDST, VA_SDST, VA_VCC, VA_VDST};
 use unwedge_isa::amdgcn::{Gfx, Gpu, Reg};
 
@@ -97,20 +97,25 @@ impl OpenHazards for ValuResults {
         let depctr = facts.row.role == Role::Depctr;
         let drained = facts.is_memory()
             || facts.is(ExecUnit::Lds)
-            || facts.is(ExecUnit::Other)
+            || facts.is(ExecUnit::Other) && (facts.row.format != Format::Ldsdir || facts.own_wait == 0)
             || depctr && VA_VDST.waited(facts.immediate, generation);
         if drained {
             self.transcendental.clear();
             self.partial.clear();
         }
-        if generation == Gfx::Gfx11 {
-            clear |= self.transcendental(facts);
-        }
-        if generation < Gfx::Gfx12 && gpu.wave64() {
-            clear |= self.partial(facts);
-        }
-        if clear & VA_VDST.field.mask() != 0 {
+        let (transcendental, partial) = (generation == Gfx::Gfx11, generation < Gfx::Gfx12 && gpu.wave64());
+        // The wait is before the instruction, whose own results come after it.
+        if transcendental && self.transcendental_is_early(facts) || partial && self.partial_is_early(facts) {
+            clear |= VA_VDST.field.mask();
+            self.transcendental.clear();
+            self.partial.clear();
             self.by_valu = Regs::default();
+        }
+        if transcendental {
+            self.add_transcendental(facts);
+        }
+        if partial {
+            self.add_partial(facts);
         }
         let scalar_drained = generation == Gfx::Gfx12 && facts.is(ExecUnit::Smem);
         if depctr || scalar_drained || drained && generation < Gfx::Gfx12 {
@@ -124,15 +129,16 @@ impl OpenHazards for ValuResults {
 }
 
 impl ValuResults {
-    /// Transcendental results that are read too early.
-    fn transcendental(&mut self, facts: &InstFacts) -> u16 {
+    /// Whether a vector instruction reads a transcendental result too early.
+    fn transcendental_is_early(&self, facts: &InstFacts) -> bool {
+        let read = |open: &OpenResult| meet(&open.regs, &facts.reads);
+        facts.is(ExecUnit::Valu) && self.transcendental.iter().any(read)
+    }
+
+    /// Takes a vector instruction's transcendental result, and those off after which enough came.
+    fn add_transcendental(&mut self, facts: &InstFacts) {
         if !facts.is(ExecUnit::Valu) {
-            return 0;
-        }
-        let hit = self.transcendental.iter().any(|open| meet(&open.regs, &facts.reads));
-        if hit {
-            self.transcendental.clear();
-            self.partial.clear();
+            return;
         }
         let is_trans = facts.row.unit.is_transcendental();
         self.transcendental.retain_mut(|open| {
@@ -144,29 +150,31 @@ impl ValuResults {
             let regs = vectors(&facts.writes);
             self.transcendental.push(OpenResult { regs, age: 0, count: 0 });
         }
-        if hit { VA_VDST.field.mask() } else { 0 }
     }
 
-    /// Two results on both sides of a write of `exec` that are read together.
-    fn partial(&mut self, facts: &InstFacts) -> u16 {
-        if facts.is_scalar() && facts.writes.has(Reg::EXEC) {
-            self.partial
-                .iter_mut()
-                .for_each(|open| open.count = open.count.saturating_add(1).min(EXEC_WRITES));
-            return 0;
-        }
+    /// Whether a vector instruction reads two results on both sides of a write of `exec`.
+    fn partial_is_early(&self, facts: &InstFacts) -> bool {
         if !facts.is(ExecUnit::Valu) {
-            return 0;
+            return false;
         }
         let read = || self.partial.iter().filter(|open| meet(&open.regs, &facts.reads));
         let late = read().filter(|open| open.age <= PARTIAL_READ).map(|open| open.count).min();
         // Of those after the most that are counted, it is not known which came first.
-        let hit = late.is_some_and(|late| {
+        late.is_some_and(|late| {
             read().any(|open| open.count > late) || late == EXEC_WRITES && read().count() > 1
-        });
-        if hit {
-            self.partial.clear();
-            self.transcendental.clear();
+        })
+    }
+
+    /// Counts writes of `exec`, and takes the results of a vector instruction.
+    fn add_partial(&mut self, facts: &InstFacts) {
+        if facts.is_scalar() && facts.writes.has(Reg::EXEC) {
+            self.partial
+                .iter_mut()
+                .for_each(|open| open.count = open.count.saturating_add(1).min(EXEC_WRITES));
+            return;
+        }
+        if !facts.is(ExecUnit::Valu) {
+            return;
         }
         self.partial.retain_mut(|open| {
             open.age += 1;
@@ -177,7 +185,6 @@ impl ValuResults {
         if !regs.is_empty() {
             self.partial.push(OpenResult { regs, age: 0, count: 0 });
         }
-        if hit { VA_VDST.field.mask() } else { 0 }
     }
 
     /// What an instruction waits for.

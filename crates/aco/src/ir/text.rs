@@ -63,7 +63,7 @@ struct Text<'a>(&'a Program);
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let program = self.0;
-        let wave = if program.gpu.wave64() { 64 } else { 32 };
+        let wave = program.gpu.lanes();
         let progress = name_of(&PROGRESS, program.progress);
         let (lds, scratch) = (program.lds_bytes, program.scratch_bytes);
         writeln!(f, "program {} wave{wave} {progress} lds {lds} scratch {scratch}", program.gpu.name())?;

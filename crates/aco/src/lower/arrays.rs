@@ -1,7 +1,8 @@
 //! Small arrays that values index: takes any shader; leaves fewer of them. A load becomes loads of all elements of which the index chooses one, a store
-//! stores to all elements what they have, or the value. Vectors of which a value chooses the lane that is written are treated in the same way. So both become values.
+//! stores to all elements what they have, or the value. Vectors of which a value chooses the lane that is written are treated in the same way, and so are lanes
+//! of booleans and 64 bits that are read. Instruction selection chooses the others.
 
-use unwedge_shader::ir::{Builder, Function, Inst, Op, Payload, Shader, Storage, TypeNode, Value};
+use unwedge_shader::ir::{Base, Builder, Function, Inst, Op, Payload, Shader, Storage, TypeNode, Value};
 
 /// The most elements of an array.
 const MAX_ELEMENTS: u32 = 32;
@@ -19,27 +20,33 @@ struct IndexedAccess {
 pub(super) fn expand(shader: &mut Shader) -> bool {
     let mut written = 0;
     let mut changed = false;
-    loop {
+    'written: loop {
         let found = accesses(shader);
         let func = shader.entry_mut();
         let mut any = false;
         for access in found {
             written += access.len as usize * 5;
             if written > MAX_WRITTEN {
-                return changed;
+                break 'written;
             }
             any = true;
             match func.op(access.inst) {
                 Op::LoadVar => load(func, &access),
                 _ => store(func, &access),
             }
+            changed = true;
         }
-        changed |= any;
         if !any {
             break;
         }
     }
-    insert_lanes(shader.entry_mut()) | changed
+    choose_lanes(shader) | changed
+}
+
+/// Replaces lanes that a value chooses; whether there was one.
+pub(super) fn choose_lanes(shader: &mut Shader) -> bool {
+    let func = shader.entry_mut();
+    insert_lanes(func) | extract_lanes(func)
 }
 
 /// Accesses to arrays of the invocation through an index that is not a constant: the outermost of each.
@@ -143,6 +150,29 @@ fn insert_lanes(func: &mut Function) -> bool {
             .collect();
         let new = b.vec(&parts);
         func.replace_values(|value| if value == result { new } else { value });
+        func.unlink(inst);
+    }
+    !insts.is_empty()
+}
+
+/// Lanes of booleans and of 64 bits that a value chooses.
+fn extract_lanes(func: &mut Function) -> bool {
+    let is_chosen = |func: &Function, inst: Inst| {
+        let base = || func.ty(func.result(inst)).base;
+        func.op(inst) == Op::ExtractDyn && (base() == Base::B1 || base().bits() == 64)
+    };
+    let insts: Vec<Inst> = func.walk().filter(|inst| is_chosen(func, *inst)).collect();
+    for &inst in &insts {
+        let (args, result) = (func.args(inst).to_vec(), func.result(inst));
+        let lanes = func.ty(args[0]).lanes;
+        let mut b = Builder::before(func, inst);
+        let mut chosen = b.extract(args[0], 0);
+        for lane in 1..lanes {
+            let (number, other) = (b.u32(lane.into()), b.extract(args[0], lane));
+            let is_it = b.alu(Op::IEq, &[args[1], number]);
+            chosen = b.alu(Op::Select, &[is_it, other, chosen]);
+        }
+        func.replace_values(|value| if value == result { chosen } else { value });
         func.unlink(inst);
     }
     !insts.is_empty()

@@ -5,6 +5,7 @@ mod arrays;
 mod atomics;
 pub(crate) mod geometry;
 mod graphics;
+mod reductions;
 
 pub(crate) use graphics::{keep_outputs, store_primitive_number};
 
@@ -12,9 +13,9 @@ use crate::compile::Options;
 use unwedge_isa::amdgcn::{Gfx, Gpu};
 use unwedge_shader::ir::{Shader, Stage};
 use unwedge_shader::passes::{
-    self, DivisionOptions, Int64Options, NarrowOptions, Quads, Reductions, SubgroupOptions, TextureOptions,
-    lower_division, lower_int64, lower_narrow, lower_nonuniform, lower_subgroups, lower_texel_offsets,
-    lower_textures,
+    self, DivisionOptions, FloatOptions, Int64Options, NarrowOptions, Quads, Reductions, SubgroupOptions,
+    TextureOptions, lower_division, lower_floats, lower_int64, lower_narrow, lower_nonuniform,
+    lower_subgroups, lower_texel_offsets, lower_textures,
 };
 
 /// Lowers a shader for a GPU.
@@ -33,7 +34,9 @@ pub fn lower(shader: &mut Shader, options: &Options) {
     } else {
         graphics::lower_interface(shader, options);
     }
-    let mut changed = lower_textures(shader, &TextureOptions { sizes: false, ..TextureOptions::ALL });
+    // Indexed inputs and outputs became chosen lanes of slots.
+    let mut changed = arrays::choose_lanes(shader);
+    changed |= lower_textures(shader, &TextureOptions { sizes: false, ..TextureOptions::ALL });
     changed |= lower_texel_offsets(shader);
     changed |= atomics::lower(shader, options);
     if lower_nonuniform(shader) {
@@ -41,6 +44,7 @@ pub fn lower(shader: &mut Shader, options: &Options) {
         passes::lower_derivatives(shader);
         changed = true;
     }
+    changed |= reductions::widen(shader);
     changed |= scalarize(shader);
     changed |= lower_subgroups(
         shader,
@@ -52,6 +56,14 @@ pub fn lower(shader: &mut Shader, options: &Options) {
             reductions: Reductions::Ordered { scans, floats: true },
             words: if options.gpu.wave64() { 2 } else { 1 },
             ..SubgroupOptions::ALL
+        },
+    );
+    changed |= lower_floats(
+        shader,
+        &FloatOptions {
+            halves: options.gpu.generation() < Gfx::Gfx8,
+            half_functions: true,
+            double_integrals: options.gpu.generation() == Gfx::Gfx6,
         },
     );
     changed |= lower_narrow(shader, &NarrowOptions { bits8: true, bits16: true });

@@ -71,7 +71,7 @@ pub(super) fn write(
 ) -> fmt::Result {
     let code = &compiled.code;
     let [x, y, z] = workgroup_size;
-    let wave = if gpu.wave64() { 64 } else { 32 };
+    let wave = gpu.lanes();
     let kernel = compiled.args.kernel.as_ref();
     write!(out, "\t.amdgpu_metadata\n---\namdhsa.kernels:\n  - .args:")?;
     let mut args = kernel.into_iter().flat_map(KernelArgs::iter).peekable();

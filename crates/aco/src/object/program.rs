@@ -31,7 +31,8 @@ fn write_program(compiled: &Compiled, gpu: &Gpu, texts: &[SourceText], out: &mut
         writeln!(out, "; SPI_PS_INPUT_ENA {:#x}", interface.pixel_inputs)?;
     }
     for (number, slot) in interface.attributes.iter().enumerate() {
-        writeln!(out, "; attr{number} slot {slot}")?;
+        let half = if interface.half_attributes.contains(slot) { " floats of 16 bits" } else { "" };
+        writeln!(out, "; attr{number} slot {slot}{half}")?;
     }
     for (number, slot) in interface.parameters.iter().enumerate() {
         writeln!(out, "; param{number} slot {slot}")?;

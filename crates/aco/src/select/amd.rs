@@ -1,7 +1,7 @@
 //! Operations of the shader IR that stand for instructions: what registers hold at the start, descriptors as words, exports, messages.
 
 use super::{Selected, Selector};
-use crate::abi::Argument;
+use crate::abi::{Argument, RINGS_REGISTERS};
 use crate::ir::{Definition, Memory, NewInst, Operand, Payload, PhysReg, Pseudo, RegClass};
 use unwedge_hw::amd::formats;
 use unwedge_isa::amdgcn::Opcode;
@@ -34,7 +34,10 @@ impl Selector<'_> {
             (Op::AmdRegister, ShaderPayload::Register(AmdInput { registers, most })) => {
                 let count = func.ty(result()).lanes;
                 let class = if registers.vector { RegClass::vgpr(count) } else { RegClass::sgpr(count) };
-                let argument = self.find_argument(Argument::Registers(registers));
+                let named = self.find_argument(Argument::Registers(registers));
+                let rings =
+                    self.find_argument(Argument::RingOffsets).filter(|_| registers == RINGS_REGISTERS);
+                let argument = named.or(rings);
                 if let Some(temp) =
                     argument.filter(|own| own.class.dwords() == 1).and_then(|own| own.as_temp())
                     && most != u32::MAX

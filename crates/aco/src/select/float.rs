@@ -178,6 +178,24 @@ impl Selector<'_> {
                     let operands = operands.map(|operand| self.in_vgpr(operand));
                     self.valu_with(Opcode::v_add_f64, class, &operands, mods)
                 }
+                (Op::FDiv, Base::B64, Base::B64) => {
+                    let [a, b] = self.scalars(inst);
+                    self.quotient64(a, b)
+                }
+                (Op::FSqrt, Base::B64, Base::B64) => {
+                    let [value] = self.scalars(inst);
+                    self.root64(value)
+                }
+                (Op::FRsqrt, Base::B64, Base::B64) => {
+                    let [value] = self.scalars(inst);
+                    self.inverse_root64(value)
+                }
+                (Op::F2FRtz, Base::B32, Base::B16) => {
+                    let [single] = self.scalars(inst);
+                    let half =
+                        self.valu(Opcode::v_cvt_pkrtz_f16_f32, RegClass::V1, &[single, Operand::c32(0)]);
+                    self.flushed_half(half)
+                }
                 (Op::FDiv, Base::B16, Base::B16) => {
                     let v1 = RegClass::V1;
                     let operands: [Operand; 2] = self.scalars(inst);
@@ -236,6 +254,15 @@ impl Selector<'_> {
         };
         let product = self.valu(multiply, RegClass::vgpr(value.class.dwords()), &[one, value]);
         if value.class.is_sgpr() { self.in_scalar(product) } else { product }
+    }
+
+    /// A half without denormals, where the shader asks for that, from an instruction that keeps them in every mode.
+    fn flushed_half(&mut self, half: Operand) -> Operand {
+        if self.shader.info.float_mode(16).flush != Some(true) {
+            return half;
+        }
+        let single = self.valu(Opcode::v_cvt_f32_f16, RegClass::V1, &[half]);
+        self.valu(Opcode::v_cvt_f16_f32, RegClass::V1, &[single])
     }
 
     /// An instruction that not all GPUs have.

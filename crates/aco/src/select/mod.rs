@@ -11,6 +11,7 @@ mod alu;
 mod amd;
 pub(crate) mod atomics;
 mod banks;
+mod double;
 mod emit;
 mod float;
 mod flow;
@@ -384,7 +385,7 @@ impl Selector<'_> {
                     return Ok(());
                 }
                 // A wave does not wait for itself, and executes its accesses of LDS in order.
-                let wave = if self.program.gpu.wave64() { 64 } else { 32 };
+                let wave = self.program.gpu.lanes();
                 let compute = self.shader.info.stage == Stage::Compute;
                 if compute && info.execution == Scope::Workgroup && self.shader.info.invocations() <= wave {
                     info.execution = Scope::Subgroup;

@@ -48,7 +48,7 @@ impl Selector<'_> {
     }
 
     /// A word of its parts.
-    fn join(&mut self, parts: &[Operand], bits: u32, vector: bool) -> Operand {
+    pub(super) fn join(&mut self, parts: &[Operand], bits: u32, vector: bool) -> Operand {
         let mut word = Operand::c32(0);
         let count = parts.len() as u32;
         for (at, part) in (0..count).zip(parts) {

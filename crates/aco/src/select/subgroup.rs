@@ -91,7 +91,7 @@ impl Selector<'_> {
 
     /// Whether all lanes of each wave start, and none ends before the others.
     pub(super) fn whole_waves(&self) -> bool {
-        let wave = if self.program.gpu.wave64() { 64 } else { 32 };
+        let wave = self.program.gpu.lanes();
         let whole = self.shader.info.stage == shader_ir::Stage::Compute
             && self.shader.info.invocations().is_multiple_of(wave);
         // Merged stages enable all lanes when they start, and prologs of them those of vertices.
@@ -166,8 +166,8 @@ impl Selector<'_> {
         let shader_ir::Payload::Reduce(reduced, cluster) = func.payload(inst) else {
             return Err(self.unsupported(inst, None));
         };
-        let wave = if self.program.gpu.wave64() { 64 } else { 32 };
-        let cluster = if cluster >= wave { 0 } else { cluster };
+        let wave = self.program.gpu.lanes();
+        let cluster = if u32::from(cluster) >= wave { 0 } else { cluster };
         let value = self.scalar(func.args(inst)[0]);
         if op == Op::Reduce && cluster == 1 {
             return Ok(value);

@@ -77,7 +77,7 @@ impl Selector<'_> {
     }
 
     pub(super) fn wave_size(&self) -> u32 {
-        if self.program.gpu.wave64() { 64 } else { 32 }
+        self.program.gpu.lanes()
     }
 
     /// Selects a system value.

@@ -194,7 +194,7 @@ const SCRATCH_PAGE: u32 = 1024;
 
 impl ScratchSpace {
     fn new(program: &mut Program) -> Result<ScratchSpace, FinishError> {
-        let wave = if program.gpu.wave64() { 64 } else { 32 };
+        let wave = program.gpu.lanes();
         let start = program.scratch_bytes.div_ceil(4);
         let mut space = ScratchSpace { descriptor: None, pages: Vec::new(), start, inserted: 0, wave };
         if program.gpu.generation() >= Gfx::Gfx11 {
@@ -308,7 +308,7 @@ struct LaneSpace {
 
 impl SpillSpace for LaneSpace {
     fn page(&self, program: &Program) -> u32 {
-        if program.gpu.wave64() { 64 } else { 32 }
+        program.gpu.lanes()
     }
 
     fn start(&self) -> u32 {

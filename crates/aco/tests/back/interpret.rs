@@ -20,7 +20,7 @@ pub struct Wave<'a> {
 
 /// Runs one wave: `scalar` is the argument, `first` the place of lane 0.
 pub fn run(program: &Program, scalar: u32, first: u32) -> HashMap<u32, u32> {
-    let lanes = if program.gpu.wave64() { 64 } else { 32 };
+    let lanes = program.gpu.lanes() as usize;
     let exec = if lanes == 64 { u64::MAX } else { u64::from(u32::MAX) };
     let mut wave =
         Wave { program, values: HashMap::new(), exec, lanes, last: [None; 64], stored: HashMap::new() };

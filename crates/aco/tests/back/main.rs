@@ -92,7 +92,7 @@ fn try_one(gpu: Gpu, seed: u64, width: usize, limits: &Limits) -> Result<Spilled
 fn try_program(program: &Program, gpu: Gpu, seed: u64, limits: &Limits) -> Result<Code, String> {
     let code = compile(program, limits)?;
     let mut expected = HashMap::new();
-    let lanes = if gpu.wave64() { 64 } else { 32 };
+    let lanes = gpu.lanes() as usize;
     for first in (0..LANES).step_by(lanes) {
         expected.extend(interpret::run(program, 77, first));
     }
@@ -205,7 +205,7 @@ fn branches_are_long() {
         let code = finish(&mut program.clone(), &Limits::of(&gpu)).expect("compiled");
         assert!(code.words.len() > 1 << 16, "{name}: {} words", code.words.len());
         let mut expected = HashMap::new();
-        let lanes = if gpu.wave64() { 64 } else { 32 };
+        let lanes = gpu.lanes() as usize;
         for first in (0..LANES).step_by(lanes) {
             expected.extend(interpret::run(&program, 77, first));
         }

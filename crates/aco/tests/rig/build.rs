@@ -2,9 +2,11 @@
 
 use super::recorded::Problem;
 use unwedge_aco::abi::PixelProlog;
+use unwedge_aco::graphics::VertexInput;
 use unwedge_aco::parts::{compile_pixel_epilog, compile_pixel_prolog, compile_vertex_prolog};
 use unwedge_aco::{CompileError, Compiled, Options, compile};
 use unwedge_check::amdgcn::{Certainty, CheckFinding, CheckOptions, Rule, check_words};
+use unwedge_isa::amdgcn::texel::{NumberFormat, TexelFormat};
 use unwedge_shader::ir::Shader;
 
 /// Denormals of 32 bits are kept, as the interpreter keeps them.
@@ -52,6 +54,7 @@ pub fn build_with_pixel_prolog(
     let mut args = prolog.args;
     // Attributes are those of the shader.
     args.interface.attributes.clone_from(&main.args.interface.attributes);
+    args.interface.half_attributes.clone_from(&main.args.interface.half_attributes);
     check(Compiled { code, args, ..main }, options)
 }
 
@@ -60,7 +63,12 @@ pub fn build_with_prolog(shader: &Shader, options: &Options) -> Result<Compiled,
     let mut shader = keeping_denormals(shader);
     let mut main = options.clone();
     main.graphics.prolog = true;
-    main.graphics.vertex_inputs.clear();
+    // The shader knows only whether an attribute is a float.
+    for input in main.graphics.vertex_inputs.values_mut() {
+        let integers = matches!(input.format.number(), NumberFormat::Uint | NumberFormat::Sint);
+        let format = if integers { TexelFormat::of_name("32_32_32_32_UINT") } else { None };
+        *input = VertexInput { format: format.unwrap_or(TexelFormat::FLOATS), ..VertexInput::floats(0) };
+    }
     let mut compiled = compile(&mut shader, &main).map_err(refused)?;
     let prolog = compile_vertex_prolog(&compiled.args, compiled.float_mode, options).map_err(refused)?;
     compiled.code.words.splice(0..0, prolog.code.words);

@@ -261,7 +261,7 @@ pub fn expect_group(first: &Shader, second: &Shader, lanes: usize, seed: u64) ->
     let inexact = [&first, &second]
         .iter()
         .any(|shader| shader.entry().walk().any(|inst| is_inexact(shader.entry().op(inst))));
-    [Fill::Mixed, Fill::Small].into_iter().find_map(|fill| {
+    [Fill::Mixed, Fill::Small, Fill::Switches, Fill::Sizes].into_iter().find_map(|fill| {
         let mut rng = Rng::new(seed);
         let mut case = Case::without_inputs(&first, lanes, &mut rng, fill);
         // Both shaders have the same buffers and push constants.

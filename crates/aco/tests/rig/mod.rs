@@ -6,13 +6,16 @@ pub mod build;
 pub mod captures;
 pub mod cases;
 pub mod culling;
+pub mod driver;
 pub mod feedback;
 pub mod group;
+pub mod images;
 pub mod pipeline;
 pub mod recorded;
 pub mod rounding;
 pub mod straight;
 pub mod texts;
+pub mod textures;
 pub mod translate;
 
 use unwedge_aco::abi::Argument;
@@ -70,6 +73,21 @@ pub fn descriptor(base: u64, size: usize, generation: Gfx) -> [u32; 4] {
         _ => 7 << 12 | 4 << 15,
     };
     [base as u32, (base >> 32) as u32, size as u32, format | 4 | 5 << 3 | 6 << 6 | 7 << 9]
+}
+
+/// Makes the descriptor of a ring that of one in which lanes take turns: elements of 4 bytes, the number of the lane is added.
+pub fn swizzle_by_lane(words: &mut [u32; 4], index_stride: u32, generation: Gfx) {
+    words[1] |= 1 << 31;
+    words[3] |= index_stride << 21 | 1 << 23;
+    match generation {
+        // There a format is bits of the stride.
+        Gfx::Gfx6 | Gfx::Gfx7 => {}
+        Gfx::Gfx8 | Gfx::Gfx9 => words[3] &= !(15 << 15),
+        _ => words[3] = words[3] & !(3 << 28) | 2 << 28,
+    }
+    if generation <= Gfx::Gfx8 {
+        words[3] |= 1 << 19;
+    }
 }
 
 /// The descriptor of scratch memory, as a driver makes it for code up to gfx10.

@@ -4,20 +4,21 @@
 
 use super::captures;
 use super::recorded::Problem;
-use std::collections::BTreeMap;
+use super::textures::Textures;
+use std::collections::{BTreeMap, BTreeSet};
 use unwedge_aco::abi::{Argument, Interface, POINT_COORD_SLOT, PixelInput, PixelProlog, descriptor_offset};
 use unwedge_aco::graphics::{GraphicsOptions, MemorySlots, VertexInput};
 use unwedge_aco::stages::HardwareStage;
 use unwedge_aco::{Compiled, Options};
 use unwedge_isa::amdgcn::Gfx;
+use unwedge_isa::amdgcn::semantics::soft::{self, Env};
 use unwedge_isa::amdgcn::texel::NumberFormat;
 use unwedge_shader::interp::{
-    self, BindingPoint, Bindings, InterfaceSlot, InvocationInput, InvocationOutput, Limits, NoImages,
-    run_stage,
+    self, BindingPoint, Bindings, InterfaceSlot, InvocationInput, InvocationOutput, Limits, run_stage,
 };
 use unwedge_shader::ir::{
-    Builtin, FIRST_LOCATION_SLOT, InterpAt, Op, Payload, Primitive, ResourceClass, ResourceData, Shader,
-    SlotDir, Stage, SystemValue, Traits,
+    Base, Builtin, FIRST_LOCATION_SLOT, InterpAt, Op, Payload, Primitive, ResourceClass, ResourceData,
+    Shader, SlotDir, Stage, SystemValue, Traits,
 };
 use unwedge_shader::passes::lower_io;
 use unwedge_sim::amdgcn::{Dispatch, FaultKind, MessageKind, Program, SimMemory, Timing, WaveMessage, run};
@@ -72,6 +73,10 @@ pub(super) enum Fill {
     Mixed,
     /// Small whole numbers, so that loops end.
     Small,
+    /// The floats 0 and 1 in turn: switches of tests, of which one is off and one is on.
+    Switches,
+    /// The float 256: the size of what is drawn.
+    Sizes,
 }
 
 /// The bytes of each buffer.
@@ -84,6 +89,7 @@ pub(super) struct Case {
     pub(super) second: Option<Shader>,
     pub(super) inputs: Vec<InvocationInput>,
     pub(super) buffers: BufferContents,
+    textures: Textures,
     pub(super) push: Vec<u8>,
     /// By location: words of all elements.
     pub(super) vertices: BTreeMap<u32, Vec<u32>>,
@@ -111,6 +117,8 @@ pub(super) fn fill_bytes(rng: &mut Rng, count: usize, fill: Fill) -> Vec<u8> {
     while made.len() < count {
         let word = match (fill, rng.below(2)) {
             (Fill::Mixed, 0) => float(rng),
+            (Fill::Switches, _) => ((made.len() / 4 % 2) as f32).to_bits(),
+            (Fill::Sizes, _) => 256f32.to_bits(),
             _ => rng.below(5) as u32,
         };
         made.extend(word.to_le_bytes());
@@ -158,6 +166,16 @@ fn components(words: [u32; 4], input: &VertexInput) -> [u32; 4] {
     values
 }
 
+/// The float of 16 bits that is one of 32 bits.
+fn half(bits: u32) -> u32 {
+    soft::convert(soft::F32, soft::F16, bits.into(), Env::IEEE) as u32
+}
+
+/// The number in the lower half of a word.
+fn single(word: u32) -> f32 {
+    f32::from_bits(soft::convert(soft::F16, soft::F32, (word & 0xffff).into(), Env::IEEE) as u32)
+}
+
 /// A component of an attribute.
 fn attribute(rng: &mut Rng) -> u32 {
     if rng.below(4) == 0 { rng.below(7) as u32 } else { float(rng) }
@@ -195,11 +213,13 @@ impl Case {
             buffers.entry(point).or_insert_with(|| fill_bytes(rng, size.next_multiple_of(16) as usize, fill));
         }
         let push = fill_bytes(rng, PUSH_BYTES, fill);
+        let textures = Textures::new(&shader, rng);
         Case {
             shader,
             second: None,
             inputs: Vec::new(),
             buffers,
+            textures,
             push,
             vertices: BTreeMap::new(),
             formats: BTreeMap::new(),
@@ -231,6 +251,23 @@ impl Case {
         slots.sort_unstable();
         slots.dedup();
         slots
+    }
+
+    /// Components that the shader loads as 16 bits, by slot.
+    fn halves(&self) -> BTreeSet<(u16, usize)> {
+        let func = self.shader.entry();
+        let mut halves = BTreeSet::new();
+        for inst in func.walk() {
+            let Payload::Slot(access) = func.payload(inst) else { continue };
+            let Some(result) = func.results(inst).first().map(|result| func.ty(*result)) else { continue };
+            if access.dir == SlotDir::Input && result.base == Base::B16 {
+                let first = usize::from(access.component);
+                for slot in access.slot..access.slot.saturating_add(access.count) {
+                    halves.extend((first..first + usize::from(result.lanes)).map(|at| (slot, at)));
+                }
+            }
+        }
+        halves
     }
 
     /// Whether invocations exchange values beyond their quads: then it matters which helpers run.
@@ -303,6 +340,7 @@ impl Case {
     }
 
     pub(super) fn vertices(&mut self, rng: &mut Rng, count: usize) {
+        let halves = self.halves();
         for slot in self.loaded() {
             let location = u32::from(slot - FIRST_LOCATION_SLOT.min(slot));
             let words = match self.formats.get(&location) {
@@ -327,12 +365,21 @@ impl Case {
                 input.system_values.insert(value, [word, 0, 0, 0]);
             }
             for (location, words) in &self.vertices {
+                let slot = *location + u32::from(FIRST_LOCATION_SLOT);
                 let format = self.formats.get(location);
                 let divided = |divisor| self.first_instance + instance.checked_div(divisor).unwrap_or(0);
                 let at = format.and_then(|input| input.divisor).map_or(index, divided) as usize * 4;
                 let words = [0, 1, 2, 3].map(|lane| words[at + lane]);
-                let lanes = format.map_or(words, |input| components(words, input)).map(Some);
-                let slot = *location + u32::from(FIRST_LOCATION_SLOT);
+                let mut lanes = format.map_or(words, |input| components(words, input));
+                let integers = format.is_some_and(|input| {
+                    matches!(input.format.number(), NumberFormat::Uint | NumberFormat::Sint)
+                });
+                for (at, lane) in lanes.iter_mut().enumerate() {
+                    if halves.contains(&(slot as u16, at)) && !integers {
+                        *lane = half(*lane);
+                    }
+                }
+                let lanes = lanes.map(Some);
                 input.slots.insert(InterfaceSlot { slot, vertex: 0, patch: false, index: 0 }, lanes);
             }
             self.inputs.push(input);
@@ -340,10 +387,14 @@ impl Case {
     }
 
     fn pixels(&mut self, rng: &mut Rng) {
-        let (slots, helpers) = (self.loaded(), !self.has_subgroups());
+        let (slots, helpers, halves) = (self.loaded(), !self.has_subgroups(), self.halves());
         for primitive in &mut self.primitives {
             for &slot in &slots {
-                let corners = std::array::from_fn(|_| std::array::from_fn(|_| float(rng)));
+                let word = |at: usize, rng: &mut Rng| match halves.contains(&(slot, at)) {
+                    true => half(float(rng)) | (rng.next_u64() as u32) << 16,
+                    false => float(rng),
+                };
+                let corners = std::array::from_fn(|_| std::array::from_fn(|at| word(at, rng)));
                 primitive.insert(slot, corners);
             }
         }
@@ -417,9 +468,10 @@ impl Case {
         let limits = Limits { steps: STEPS, ..Limits::default() };
         let options =
             interp::Options { robust: true, races: false, subgroup_size: self.lanes as u32, limits };
+        let mut images = self.textures.images();
         let mut outputs = Vec::new();
         for wave in self.inputs.chunks(self.lanes) {
-            let run = run_stage(&self.shader, wave.to_vec(), &mut bindings, &mut NoImages, &options);
+            let run = run_stage(&self.shader, wave.to_vec(), &mut bindings, &mut images, &options);
             let (own, report) = run.map_err(|error| error.to_string())?;
             if let Some(finding) = report.findings.first() {
                 return Err(format!("undefined: {finding:?}"));
@@ -455,6 +507,14 @@ impl Case {
             }
             memory.map(base, content.clone()).expect("free");
         }
+        for shader in [Some(&self.shader), self.second.as_ref()].into_iter().flatten() {
+            for data in shader.resources.values() {
+                let Some(at) = descriptor_offset(shader, data.set, data.binding) else { continue };
+                let table = tables.entry(data.set).or_insert_with(|| vec![0; TABLE_STRIDE as usize / 4]);
+                self.textures.describe(data, at as usize / 4, table, generation);
+            }
+        }
+        self.textures.map(&mut memory);
         for (set, table) in tables {
             memory.map(high | (TABLES + u64::from(set) * TABLE_STRIDE), bytes(&table)).expect("free");
         }
@@ -568,17 +628,27 @@ impl Case {
     }
 
     /// Parameters as the hardware prepares them.
-    fn parameters(&self, attributes: &[u16]) -> Vec<u8> {
+    fn parameters(&self, interface: &Interface) -> Vec<u8> {
         let mut words = vec![0u32; LDS_BASE as usize / 4];
-        for slot in attributes {
+        for slot in &interface.attributes {
+            let halves = interface.half_attributes.contains(slot);
             for primitive in &self.primitives {
                 let corners = primitive.get(slot).copied().unwrap_or_default();
                 let mut own = [0; PARAMETERS];
                 for channel in 0..4 {
-                    let [p0, p1, p2] = [0, 1, 2].map(|vertex| f32::from_bits(corners[vertex][channel]));
-                    own[channel] = corners[0][channel];
-                    own[4 + channel] = (p1 - p0).to_bits();
-                    own[8 + channel] = (p2 - p0).to_bits();
+                    let corner = |vertex: usize| corners[vertex][channel];
+                    let [p0, p1, p2] = [0, 1, 2].map(|vertex| match halves {
+                        true => single(corner(vertex)),
+                        false => f32::from_bits(corner(vertex)),
+                    });
+                    // What is above a half is not used.
+                    let parameter = |value: f32| match halves {
+                        true => half(value.to_bits()) | 0xdead_0000,
+                        false => value.to_bits(),
+                    };
+                    own[channel] = corner(0);
+                    own[4 + channel] = parameter(p1 - p0);
+                    own[8 + channel] = parameter(p2 - p0);
                 }
                 words.extend(own);
             }
@@ -589,7 +659,7 @@ impl Case {
     fn dispatch(&self, compiled: &Compiled, options: &Options, seed: u64) -> Dispatch {
         let (gpu, options_high) = (&options.gpu, options.address_high);
         let interface = &compiled.args.interface;
-        let content = self.parameters(&interface.attributes);
+        let content = self.parameters(interface);
         let pixels = interface.hardware == Some(HardwareStage::Ps);
         let primitives = interface.hardware == Some(HardwareStage::Ngg);
         let helpers = self.inputs.iter().enumerate().filter(|(_, input)| input.helper);
@@ -756,7 +826,7 @@ pub fn expect_formats(
     let mut shader = shader.clone();
     shader.info.float_modes[1].flush = Some(false);
     let inexact = shader.functions().iter().any(|func| func.walk().any(|inst| is_inexact(func.op(inst))));
-    [Fill::Mixed, Fill::Small].into_iter().find_map(|fill| {
+    [Fill::Mixed, Fill::Small, Fill::Switches, Fill::Sizes].into_iter().find_map(|fill| {
         let case = Case::with_formats(&shader, lanes, &mut Rng::new(seed), fill, formats);
         let (outputs, buffers) = case.interpret().ok()?;
         Some(Expectation { case, outputs, buffers, inexact })

@@ -23,7 +23,7 @@ impl Words {
 pub fn stored(program: &Program, mode: u8, arguments: &[CaseArgument], seed: u64) -> Result<Vec<u8>, String> {
     let gpu = program.gpu;
     let code = finish(&mut program.clone(), &Limits::of(&gpu)).map_err(|error| error.to_string())?;
-    let lanes = if gpu.wave64() { 64 } else { 32 };
+    let lanes = gpu.lanes() as usize;
     let bytes = lanes * LANE_BYTES as usize;
     let mut memory = SimMemory::default();
     memory.map(super::OUTPUT, vec![0; bytes]).expect("free");

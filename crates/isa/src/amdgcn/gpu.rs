@@ -172,6 +172,11 @@ impl Gpu {
         self.has(Features::WAVE64)
     }
 
+    /// Lanes of a wave: 32 or 64.
+    pub fn lanes(&self) -> u32 {
+        if self.wave64() { 64 } else { 32 }
+    }
+
     /// Whether 16-bit operands name half registers (`v0.l`).
     pub fn real_true16(&self) -> bool {
         self.has(Features::REAL_TRUE16) && self.generation >= Gfx::Gfx11

@@ -24,10 +24,10 @@ mod unroll;
 mod variables;
 
 pub use lower::{
-    AtomicTarget, DivisionOptions, Int64Options, NarrowOptions, Quads, Reductions, SubgroupOptions,
-    TextureOptions, collect_outputs, lower_atomics, lower_bounds, lower_derivatives, lower_division,
-    lower_int64, lower_io, lower_locals, lower_narrow, lower_nonuniform, lower_outputs, lower_subgroups,
-    lower_texel_offsets, lower_textures, remove_unread_outputs,
+    AtomicTarget, DivisionOptions, FloatOptions, Int64Options, NarrowOptions, Quads, Reductions,
+    SubgroupOptions, TextureOptions, collect_outputs, lower_atomics, lower_bounds, lower_derivatives,
+    lower_division, lower_floats, lower_int64, lower_io, lower_locals, lower_narrow, lower_nonuniform,
+    lower_outputs, lower_subgroups, lower_texel_offsets, lower_textures, remove_unread_outputs,
 };
 pub use memory::{RedundantOptions, VectorizeOptions, redundant, vectorize};
 pub use pipeline::{PassRun, Pipeline, STANDARD, UnknownPass, standard};
@@ -91,6 +91,11 @@ pub const PASSES: &[Pass] = &[
         "lower-division",
         |shader| lower_division(shader, &DivisionOptions::ALL),
         "divisions and remainders of integers become products and sums",
+    ),
+    Pass::extra(
+        "lower-floats",
+        |shader| lower_floats(shader, &FloatOptions::ALL),
+        "floats of 16 bits are computed in 32 and 64 bits; rounding of 64 bits by integers",
     ),
     Pass::extra(
         "lower-int64",

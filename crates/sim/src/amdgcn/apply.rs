@@ -108,7 +108,7 @@ fn location(machine: &Machine<'_>, access: &Access, lane: usize, piece: &LaneVal
         _ => access.address[lane],
     };
     let address = base.wrapping_add(piece.offset.into());
-    let lanes = if machine.gpu.wave64() { 64 } else { 32 };
+    let lanes = machine.gpu.lanes() as usize;
     let own = scratch / lanes;
     // Every lane has its own bytes; what is beyond them is beyond scratch.
     let private = |offset: u64| match usize::try_from(offset) {

@@ -149,7 +149,7 @@ fn lane_number(machine: &mut Machine<'_>, wave: &Wave, from: From) -> usize {
     if let (From::Scalar(reg), true) = (from, unknown != 0) {
         machine.fault(wave, FaultKind::Address(reg, wave.why(reg)));
     }
-    value as usize % if machine.gpu.wave64() { 64 } else { 32 }
+    value as usize % machine.gpu.lanes() as usize
 }
 
 /// Counts the bits of a mask below each lane, in its lower or upper half, and adds.

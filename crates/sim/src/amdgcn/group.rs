@@ -54,7 +54,7 @@ impl<'m> Workgroup<'m> {
 
     /// The waves of a workgroup as they begin.
     fn waves(&mut self, dispatch: &Dispatch, id: [u32; 3]) -> Vec<Wave> {
-        let lanes = if self.machine.gpu.wave64() { 64 } else { 32 };
+        let lanes = self.machine.gpu.lanes();
         let [x, y, z] = dispatch.size.map(|size| size.max(1));
         let threads = x.saturating_mul(y).saturating_mul(z);
         if threads > MAX_THREADS {

@@ -115,7 +115,7 @@ fn dpp(inst: &Inst, gpu: &Gpu) -> Option<Dpp> {
         | Encoding::Vop3pDpp8 => {
             let select = mods.get(Mod::Dpp8);
             let mut lanes = [255u8; LANES];
-            for (lane, place) in lanes.iter_mut().enumerate().take(if gpu.wave64() { 64 } else { 32 }) {
+            for (lane, place) in lanes.iter_mut().enumerate().take(gpu.lanes() as usize) {
                 *place = (lane & !7) as u8 | (select >> (3 * (lane & 7)) & 7) as u8;
             }
             // A lane that is not there reads zero.

@@ -124,7 +124,7 @@ fn buffer(scratch: u32, lanes: u32) -> [u32; 4] {
 impl Kernel {
     /// Whether the workgroup is one wave.
     pub fn is_one_wave(&self) -> bool {
-        self.lanes <= if self.gpu.wave64() { 64 } else { 32 }
+        self.lanes <= self.gpu.lanes()
     }
 
     /// The kernel's code, or another in its place, as a program.

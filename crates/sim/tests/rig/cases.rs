@@ -113,7 +113,7 @@ pub fn compare(name: &str, mode: u32, cases: &[Case]) -> Vec<String> {
 fn chunk(name: &str, seed: &str, mode: u32, cases: &[Case]) -> Vec<String> {
     let gpu = gpu(name);
     let sources = sources(seed);
-    let lanes = if gpu.wave64() { 64 } else { 32 };
+    let lanes = gpu.lanes() as usize;
     let mut code = prologue(gpu.generation());
     for case in cases {
         let all = exec(&gpu, u64::MAX);

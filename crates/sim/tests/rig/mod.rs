@@ -95,7 +95,7 @@ pub fn dispatch(gpu: &Gpu, timing: Timing) -> Dispatch {
     let scalars = [a, b, c, d, BUFFER as u32, 0, 7, 8, BUFFER as u32, 0];
     let value = |n, value| (n, Initial::Value(value));
     Dispatch {
-        size: [if gpu.wave64() { 64 } else { 32 }, 1, 1],
+        size: [gpu.lanes(), 1, 1],
         scalars: (0u16..)
             .zip(scalars)
             .chain([(106, 0), (107, 0), (124, u32::from(gpu.generation() < Gfx::Gfx9) * u32::MAX)])

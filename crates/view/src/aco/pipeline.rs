@@ -152,7 +152,7 @@ impl PipelineView {
         let report = PipelineReport {
             heading: Heading::of_plain_object("unwedge.aco-pipeline", SCHEMA),
             gpu: self.gpu.name(),
-            lanes: if self.gpu.wave64() { 64 } else { 32 },
+            lanes: self.gpu.lanes(),
             programs: self
                 .programs
                 .iter()

@@ -436,7 +436,7 @@ impl EmulationView {
         gpu: &Gpu,
         request: &EmulationRequest<'_>,
     ) -> Result<(), EmulationError> {
-        let subgroup_size = if gpu.wave64() { 64 } else { 32 };
+        let subgroup_size = gpu.lanes();
         // The interpreter counts the steps of all waves.
         let [x, y, z] = request.workgroups.0.map(u64::from);
         let waves = shader

@@ -140,7 +140,7 @@ impl super::CompileView {
         let report = CompileReport {
             heading: Heading::of_plain_object("unwedge.aco-compile", SCHEMA),
             gpu: self.gpu.name(),
-            lanes: if self.gpu.wave64() { 64 } else { 32 },
+            lanes: self.gpu.lanes(),
             entry: &self.entry,
             stage: self.stage.name(),
             statistics: &statistics,

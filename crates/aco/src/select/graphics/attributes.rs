@@ -1,6 +1,7 @@
 //! Attributes of vertex shaders: elements of buffers, in the formats of the pipeline.
 //!
-//! Components of 32 bits are loaded as they are, others by typed instructions, which convert them. An element whose format the GPU does not have, as those of three components of 8 or 16 bits, or that is
+//! Components of 32 bits are loaded as they are, others by typed instructions, which convert them to 32 bits. Where the shader has 16 bits, floats are
+//! converted to that, and of integers the lower half is read. An element whose format the GPU does not have, as those of three components of 8 or 16 bits, or that is
 //! not aligned as the GPU needs it, is loaded component by component.
 
 use super::{Selected, Selector};
@@ -17,8 +18,8 @@ use unwedge_shader::ir::{Base, FIRST_LOCATION_SLOT, Inst, SlotAccess};
 const MAX_OFFSET: u32 = 4095 - 16;
 /// Codes of formats in typed instructions.
 const FORMAT_CODES: u32 = 128;
-/// The target of Stoney, the only GPU of gfx8 that has signs of components of two bits.
-const STONEY: [u8; 3] = [8, 1, 0];
+/// The target of Stoney, the only GPU of gfx8 that has signs of components of two bits, and an LDS of 16 banks.
+pub(super) const STONEY: [u8; 3] = [8, 1, 0];
 
 /// The code of a format of which this is true.
 fn format_code(gpu: &Gpu, is_it: impl Fn(&TexelFormat) -> bool) -> Option<u32> {
@@ -97,7 +98,7 @@ impl Selector<'_> {
         let func = self.func;
         let result = func.result(inst);
         let ty = func.ty(result);
-        if ty.base != Base::B32 {
+        if !matches!(ty.base, Base::B32 | Base::B16) {
             return Err(self.unsupported(inst, Some("an attribute of this width")));
         }
         let slot = self.slot_of(inst, access, usize::from(access.vertex))?;
@@ -110,15 +111,24 @@ impl Selector<'_> {
             Some(loaded) => self.split(loaded, 1),
             None => self.fetch_attribute(inst, location, end)?,
         };
-        let lanes: Vec<Operand> = lanes.get(first..end).unwrap_or_default().to_vec();
+        let mut lanes: Vec<Operand> = lanes.get(first..end).unwrap_or_default().to_vec();
+        if ty.base == Base::B16 && self.vertex_input(location).is_float() {
+            for lane in &mut lanes {
+                *lane = self.valu(Opcode::v_cvt_f16_f32, RegClass::V1, &[*lane]);
+            }
+        }
         self.define(result, &lanes);
         Ok(())
     }
 
+    fn vertex_input(&self, location: u32) -> VertexInput {
+        let input = self.options.graphics.vertex_inputs.get(&location).copied();
+        input.unwrap_or(VertexInput::floats(location))
+    }
+
     /// The components of an attribute up to one, from memory.
     fn fetch_attribute(&mut self, inst: Inst, location: u32, end: usize) -> Selected<Vec<Operand>> {
-        let input = self.options.graphics.vertex_inputs.get(&location).copied();
-        let input = input.unwrap_or(VertexInput::floats(location));
+        let input = self.vertex_input(location);
         if input.offset > MAX_OFFSET {
             return Err(self.unsupported(inst, Some("an attribute so far from the start of its element")));
         }

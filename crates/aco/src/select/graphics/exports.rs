@@ -304,12 +304,16 @@ impl Selector<'_> {
                 return Err(CompileError::Interface("a colour output past the eighth"));
             };
             if !swizzles || location > 0 {
-                exports.extend(self.colour(target, *format, values));
+                let half = self.is_half(location, index);
+                exports.extend(self.colour(target, *format, values, half));
             }
         }
         if let Some(second) = second.filter(|_| swizzles) {
             let format = self.options.graphics.targets[0];
-            let sources = [first.unwrap_or_default(), second].map(|values| self.colour(0, format, values));
+            let sources = [(first.unwrap_or_default(), 0), (second, 1)].map(|(values, index)| {
+                let half = self.is_half(0, index);
+                self.colour(0, format, values, half)
+            });
             if let [Some(first), Some(second)] = sources {
                 exports.extend(self.blend_sources(first.values, second.values));
             }
@@ -376,8 +380,20 @@ impl Selector<'_> {
         Some(Export::of(MRTZ, [first, stencil, samples, None]))
     }
 
-    /// A colour in the format of its attachment.
-    fn colour(&mut self, target: u32, format: TargetFormat, values: SlotValues) -> Option<Export> {
+    /// Whether a colour has components of 16 bits.
+    fn is_half(&self, location: u16, index: u8) -> bool {
+        let mut colours = self.interface.colours.iter();
+        colours.any(|colour| colour.half && (colour.location, colour.index) == (location, index))
+    }
+
+    /// A colour in the format of its attachment. Formats of 32 bits have the bits of a component of 16 bits in their lower half.
+    fn colour(
+        &mut self,
+        target: u32,
+        format: TargetFormat,
+        values: SlotValues,
+        half: bool,
+    ) -> Option<Export> {
         let [r, g, b, a] = values;
         let opcode = match format {
             TargetFormat::Absent => return None,
@@ -398,9 +414,18 @@ impl Selector<'_> {
             if low.is_none() && high.is_none() {
                 return None;
             }
-            let [low, high] =
+            let parts =
                 [low, high].map(|part| part.filter(|part| !part.is_undef()).unwrap_or(Operand::c32(0)));
-            Some(self.valu(opcode, RegClass::V1, &[low, high]))
+            let normalized = matches!(format, TargetFormat::Unorm16 | TargetFormat::Snorm16);
+            if half && !normalized {
+                let word = self.join(&parts, 16, true);
+                return Some(self.in_vgpr(word));
+            }
+            let parts = match half {
+                true => parts.map(|part| self.valu(Opcode::v_cvt_f32_f16, RegClass::V1, &[part])),
+                false => parts,
+            };
+            Some(self.valu(opcode, RegClass::V1, &parts))
         };
         let (low, high) = (pack(r, g), pack(b, a));
         Some(if self.gfx >= Gfx::Gfx11 {

@@ -3,6 +3,7 @@
 //! Up to gfx10 an interpolation reads parameters in LDS. Later they are loaded into the lanes of a quad first: into any register where all lanes of the quad are
 //! active (at the start of the shader, or outside of divergent constructs), and elsewhere into a linear one.
 
+use super::attributes::STONEY;
 use super::{Selected, Selector};
 use crate::abi::{Argument, PixelInput, PixelProlog};
 use crate::ir::{Definition, Operand, PhysReg, Pseudo, RegClass};
@@ -251,17 +252,24 @@ impl Selector<'_> {
         let func = self.func;
         let result = func.result(inst);
         let ty = func.ty(result);
-        if ty.base != Base::B32 {
+        let half = ty.base == Base::B16;
+        // Before gfx8 the hardware interpolates 32 bits only.
+        if ty.base != Base::B32 && !(half && self.gfx >= Gfx::Gfx8) {
             return Err(self.unsupported(inst, Some("of this width")));
         }
         let slot = self.slot_of(inst, access, 1)?;
+        if half != self.interface.half_attributes.contains(&slot) {
+            return Err(self.unsupported(inst, Some("beside one of 16 bits at the same location")));
+        }
         let coordinates = self.value(func.args(inst)[0]).to_vec();
         let [i, j] = [0, 1].map(|at| coordinates.get(at).copied().unwrap_or(Operand::undef(RegClass::V1)));
         let [i, j] = [i, j].map(|place| self.in_vgpr(place));
         let mut lanes = Vec::new();
         for lane in 0..u32::from(ty.lanes) {
             let attribute = self.attribute(inst, slot, u32::from(access.component) + lane)?;
-            lanes.push(if self.gfx < Gfx::Gfx11 {
+            lanes.push(if half {
+                self.interpolated_half(inst, attribute, [i, j])?
+            } else if self.gfx < Gfx::Gfx11 {
                 let first = self.hw(Opcode::v_interp_p1_f32, RegClass::V1, &[i, attribute, M0]);
                 self.hw(Opcode::v_interp_p2_f32, RegClass::V1, &[j, attribute, first, M0])
             } else if !self.parameters() {
@@ -274,5 +282,33 @@ impl Selector<'_> {
         }
         self.define(result, &lanes);
         Ok(())
+    }
+
+    /// A component of 16 bits, whose parameters are in the lower halves of words. Sums have 32 bits up to the last step.
+    fn interpolated_half(
+        &mut self,
+        inst: Inst,
+        attribute: Operand,
+        [i, j]: [Operand; 2],
+    ) -> Selected<Operand> {
+        use Opcode as O;
+        let v1 = RegClass::V1;
+        if self.gfx >= Gfx::Gfx11 {
+            if !self.parameters() {
+                return Err(self.unsupported(inst, Some("of 16 bits where lanes of the quad may be inactive")));
+            }
+            let parameters = self.load_parameters(attribute);
+            let first = self.hw(O::v_interp_p10_f16_f32, v1, &[parameters, i, parameters]);
+            return Ok(self.hw(O::v_interp_p2_f16_f32, v1, &[parameters, j, first]));
+        }
+        // An LDS of 16 banks does not give two parameters at once.
+        let first = if self.program.gpu.version() == STONEY {
+            let start = self.hw(O::v_interp_mov_f32, v1, &[Operand::c32(P0), attribute, M0]);
+            self.hw(O::v_interp_p1lv_f16, v1, &[i, attribute, start, M0])
+        } else {
+            self.hw(O::v_interp_p1ll_f16, v1, &[i, attribute, M0])
+        };
+        let last = if self.gfx == Gfx::Gfx8 { O::v_interp_p2_legacy_f16 } else { O::v_interp_p2_f16 };
+        Ok(self.hw(last, v1, &[j, attribute, first, M0]))
     }
 }

@@ -37,17 +37,7 @@ fn ring_descriptor(base: u64, swizzle: Option<u32>, options: &Options) -> [u32; 
     let generation = options.gpu.generation();
     let mut words = crate::rig::descriptor(base, GS_RING_BYTES, generation);
     let Some(index_stride) = swizzle else { return words };
-    words[1] |= 1 << 31;
-    words[3] |= index_stride << 21 | 1 << 23;
-    match generation {
-        // Elements of 4 bytes; the number of lanes; there a format is bits of the stride.
-        Gfx::Gfx6 | Gfx::Gfx7 => {}
-        Gfx::Gfx8 | Gfx::Gfx9 => words[3] &= !(15 << 15),
-        _ => words[3] = words[3] & !(3 << 28) | 2 << 28,
-    }
-    if generation <= Gfx::Gfx8 {
-        words[3] |= 1 << 19;
-    }
+    crate::rig::swizzle_by_lane(&mut words, index_stride, generation);
     if generation != Gfx::Gfx8 {
         // Indices are compared with their number where there is a stride.
         words[2] = if base == GS_RING { 64 } else { u32::MAX };
@@ -81,7 +71,7 @@ impl<'e> GroupRun<'e> {
         compiled: &'e Compiled,
     ) -> GroupRun<'e> {
         let interface = &compiled.args.interface;
-        let lanes = if options.gpu.wave64() { 64 } else { 32 };
+        let lanes = options.gpu.lanes() as usize;
         let second = &expected.second.info;
         let invocations = match second.stage {
             Stage::TessControl => expected.patches.len() * second.output_vertices as usize,

@@ -57,6 +57,11 @@ impl Arguments {
             let Some(at) = usize::try_from(number).ok().filter(|at| *at < MAX_ARGUMENTS) else { continue };
             arguments.resize(at, Argument::Other);
             let first = &mut next[usize::from(vector)];
+            if at == 0 && !vector && words == FIRST_SCALAR {
+                // That is the address of the rings.
+                arguments.push(Argument::Register(AmdRegisters { vector, first: 0 }));
+                continue;
+            }
             arguments.push(Argument::Register(AmdRegisters { vector, first: *first }));
             *first += words;
         }

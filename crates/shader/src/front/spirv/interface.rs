@@ -90,10 +90,23 @@ impl Translator<'_> {
             self.variable(var, stage, &mut shared_end)?;
         }
         self.shader.info.shared_size = shared_end;
+        if stage == Stage::Fragment && self.runs_per_sample() {
+            self.shader.info.modes = self.shader.info.modes.or(Modes::SAMPLE_SHADING);
+        }
         for Binding { id, kind } in std::mem::take(&mut self.bindings) {
             self.set_global(id, kind);
         }
         self.workgroup_size_constant()
+    }
+
+    /// Whether the interface of a fragment shader asks for an invocation for each sample.
+    fn runs_per_sample(&self) -> bool {
+        let of_sample = |binding: &Binding| {
+            let ValKind::SysVal { value, .. } = binding.kind else { return false };
+            matches!(value, SystemValue::SampleId | SystemValue::SamplePosition)
+        };
+        let at_sample = |data: &VarData| data.storage == Storage::Input && data.flags.has(VarFlags::SAMPLE);
+        self.bindings.iter().any(of_sample) || self.shader.vars.values().any(at_sample)
     }
 
     /// Variables that start with a value are stored to before everything else.

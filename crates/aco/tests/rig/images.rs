@@ -1,0 +1,90 @@
+//! Linear images with one level in the emulator's memory, and their descriptors.
+
+use unwedge_hw::amd::formats;
+use unwedge_isa::amdgcn::Gfx;
+
+/// Bytes to a multiple of which rows are as long.
+const ROW: u32 = 256;
+
+/// An image of one or two dimensions.
+#[derive(Debug, Clone)]
+pub struct LinearImage {
+    /// Where it is; a multiple of 256.
+    pub base: u64,
+    pub width: u32,
+    pub height: u32,
+    /// It has one dimension.
+    pub row: bool,
+    /// Its format as Vulkan names it, such as `R8G8B8A8_UNORM`.
+    pub format: String,
+    pub texel_bytes: u32,
+}
+
+/// The components of a format of Vulkan, from the lowest bits up, and how its numbers are called.
+fn components(format: &str) -> Option<(Vec<(char, u32)>, &str)> {
+    let mut parts = format.split('_');
+    let (layout, number, packed) = (parts.next()?, parts.next()?, parts.next());
+    let starts = layout.char_indices().filter(|(_, letter)| letter.is_ascii_alphabetic());
+    let mut all = Vec::new();
+    for (at, letter) in starts {
+        let bits: String = layout[at + 1..].chars().take_while(char::is_ascii_digit).collect();
+        all.push((letter, bits.parse().ok()?));
+    }
+    if packed.is_some() {
+        all.reverse();
+    }
+    Some((all, number))
+}
+
+impl LinearImage {
+    fn pitch(&self) -> u32 {
+        (self.width * self.texel_bytes).next_multiple_of(ROW)
+    }
+
+    /// Its descriptor. `None`: the GPU does not have the format.
+    pub fn descriptor(&self, generation: Gfx) -> Option<[u32; 8]> {
+        let (components, number) = components(&self.format)?;
+        let number = if matches!(number, "SFLOAT" | "UFLOAT") { "FLOAT" } else { number };
+        let bits: Vec<String> = components.iter().rev().map(|(_, bits)| bits.to_string()).collect();
+        let wanted = bits.join("_");
+        let is_it = |code: &u32| formats::image(*code, generation) == Some((wanted.as_str(), number));
+        let code = (0..1024).find(is_it)?;
+        // What gives red, green, blue and alpha: 4 and up are the components, 0 and 1 these numbers.
+        let select = |wanted: char| match (4u32..).zip(&components).find(|(_, (have, _))| *have == wanted) {
+            Some((source, _)) => source,
+            None => u32::from(wanted == 'A'),
+        };
+        let select = (0..).zip("RGBA".chars()).fold(0, |all, (at, wanted)| all | select(wanted) << (3 * at));
+        let kind = if self.row { 8 } else { 9 };
+        let linear = if generation <= Gfx::Gfx8 { 8 } else { 0 };
+        let third = select | linear << 20 | kind << 28;
+        let [width, height] = [self.width, self.height].map(|size| size - 1);
+        let first = (self.base >> 8) as u32;
+        Some(match generation {
+            generation if generation < Gfx::Gfx10 => {
+                let pitch = self.pitch() / self.texel_bytes - 1;
+                [first, code << 20, width | height << 14, third, pitch << 13, 0, 0, 0]
+            }
+            Gfx::Gfx12 => {
+                [first, code << 17 | (width & 3) << 30, width >> 2 | height << 14, third, 0, 0, 0, 0]
+            }
+            _ => [first, code << 20 | (width & 3) << 30, width >> 2 | height << 14, third, 0, 0, 0, 0],
+        })
+    }
+
+    /// Its memory, of texels that follow each other.
+    pub fn with_pitch(&self, texels: &[u8]) -> Vec<u8> {
+        let mut content = Vec::new();
+        for row in texels.chunks((self.width * self.texel_bytes) as usize) {
+            content.extend_from_slice(row);
+            content.resize(content.len().next_multiple_of(ROW as usize), 0);
+        }
+        content
+    }
+
+    /// The texels of its memory.
+    pub fn without_pitch(&self, content: &[u8]) -> Vec<u8> {
+        let rows = content.chunks(self.pitch() as usize);
+        rows.flat_map(|row| &row[..(self.width * self.texel_bytes) as usize]).copied().collect()
+    }
+}
