@@ -1,7 +1,7 @@
 //! The measure over the conformance suite: what this compiler makes of the final NIR of its shaders, beside what ACO made of the same text.
 //!
 //! Registers that hold arguments are given in the order of their numbers. Ratios are geometric means over shaders, by stage and chip. Without
-//! `UNWEDGE_ALL`, some shaders of each stage that has many are taken. `UNWEDGE_LISTINGS=DIR` writes the code of each to `DIR/CHIP/SHADER.s` and its ratios to
+//! `UNWEDGE_ALL`, some shaders of each stage that has many are taken; `UNWEDGE_SHADER=LIST` takes those whose names contain one of these. `UNWEDGE_LISTINGS=DIR` writes the code of each to `DIR/CHIP/SHADER.s` and its ratios to
 //! `DIR/CHIP.ratios`.
 
 mod rig;
@@ -129,13 +129,17 @@ fn baseline(rows: &str) -> Baseline {
 }
 
 fn jobs(baseline: &Baseline) -> Vec<Job> {
-    let all = std::env::var_os("UNWEDGE_ALL").is_some();
+    let named = std::env::var("UNWEDGE_SHADER").ok();
+    let all = std::env::var_os("UNWEDGE_ALL").is_some() || named.is_some();
     let mut jobs = Vec::new();
     for chip in CHIPS {
         let mut seen: BTreeMap<String, usize> = BTreeMap::new();
         for (path, bytes) in data::archive(&format!("amd/cts/mesa_ir_{chip}.tar.gz")) {
             let file = path.rsplit('/').next().unwrap_or_default();
             let Some(shader) = file.strip_suffix(".nir") else { continue };
+            if named.as_ref().is_some_and(|names| !names.split(',').any(|name| shader.contains(name))) {
+                continue;
+            }
             let mut parts = shader.rsplitn(3, '.');
             let (Some(stage), Some(order), Some(script)) = (parts.next(), parts.next(), parts.next()) else {
                 continue;

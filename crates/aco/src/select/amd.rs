@@ -12,6 +12,8 @@ use unwedge_shader::ir::{
 
 /// The most that the immediate of a buffer instruction is.
 const MAX_OFFSET: u32 = 4095;
+/// The most that the offset of an LDS instruction is.
+const MAX_LDS_OFFSET: u64 = 0xffff;
 /// Where the width of a field is in the operand of a field extraction.
 const FIELD_WIDTH: u32 = 16;
 /// The highest bit at which a count may be, so that bits below it do not choose the start of a field.
@@ -108,6 +110,16 @@ impl Selector<'_> {
                 let both = self.valu(Opcode::v_cvt_pkrtz_f16_f32, RegClass::V1, &operands);
                 self.define(result(), &[both]);
             }
+            (op @ (Op::AmdPackUnorm | Op::AmdPackSnorm | Op::AmdMulZero), _) => {
+                let operands: [Operand; 2] = self.scalars(inst);
+                let opcode = match op {
+                    Op::AmdPackUnorm => Opcode::v_cvt_pknorm_u16_f32,
+                    Op::AmdPackSnorm => Opcode::v_cvt_pknorm_i16_f32,
+                    _ => Opcode::v_mul_legacy_f32,
+                };
+                let value = self.valu(opcode, RegClass::V1, &operands);
+                self.define(result(), &[value]);
+            }
             (Op::AmdSin | Op::AmdCos, _) => {
                 let [mut turns] = self.scalars(inst);
                 // Older GPUs take 256 turns at most.
@@ -159,7 +171,29 @@ impl Selector<'_> {
                 };
                 self.define(result(), &[before]);
             }
-            (Op::AmdAtomicAddGds, _) => return Some(Err(self.unsupported(inst, None))),
+            // Older GPUs compare addresses with the limit in `m0`.
+            (op @ (Op::AmdAppendShared | Op::AmdConsumeShared), _) if self.gfx >= Gfx::Gfx9 => {
+                let offset = func.const_bits(func.args(inst)[0]);
+                let Some(offset) = offset.filter(|offset| *offset <= MAX_LDS_OFFSET) else {
+                    return Some(Err(self.unsupported(inst, Some("an offset that is not a constant"))));
+                };
+                let opcode = if op == Op::AmdAppendShared { Opcode::ds_append } else { Opcode::ds_consume };
+                let before = self.program.make_temp(RegClass::V1);
+                let definitions = [Definition::temp(before, RegClass::V1)];
+                let operands = [self.in_m0(Operand::c32(0))];
+                let mut new = NewInst::hw(opcode, &definitions, &operands);
+                new.mods.set(Mod::Offset, offset as i32);
+                new.payload = Payload::Memory(Memory {
+                    kinds: MemoryKinds::SHARED,
+                    access: Access::ATOMIC,
+                    private: false,
+                });
+                self.add(&new);
+                self.define(result(), &[Operand::temp(before, RegClass::V1)]);
+            }
+            (Op::AmdAppendShared | Op::AmdConsumeShared | Op::AmdAtomicAddGds, _) => {
+                return Some(Err(self.unsupported(inst, None)));
+            }
             (Op::AmdPermuteLane16 | Op::AmdDot4, _) => return Some(Err(self.unsupported(inst, None))),
             _ => return None,
         }

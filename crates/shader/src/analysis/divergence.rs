@@ -212,6 +212,8 @@ impl Walk<'_> {
             (Op::SysVal, Payload::SysVal(value)) => !self.is_uniform(value),
             (Op::AmdRegister, Payload::Register(input)) => input.registers.vector,
             (Op::AmdLaneBelow | Op::AmdMaskedCount | Op::AmdAtomicAddGds, _) => true,
+            // All lanes that take part get the same number, but others do not.
+            (Op::AmdAppendShared | Op::AmdConsumeShared, _) => true,
             (Op::Load, Payload::Mem(mem)) => {
                 let changes = mem.access.has(Access::VOLATILE)
                     || mem.space == Space::Scratch

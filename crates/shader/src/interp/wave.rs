@@ -244,11 +244,16 @@ impl<'s> Wave<'s> {
             | Op::AmdPermuteLane16
             | Op::AmdDot4
             | Op::AmdPackHalf
+            | Op::AmdPackUnorm
+            | Op::AmdPackSnorm
+            | Op::AmdMulZero
             | Op::AmdSin
             | Op::AmdCos
             | Op::AmdLoadTyped
             | Op::AmdConstants
-            | Op::AmdAtomicAddGds => return Err(RunError::Unsupported(op)),
+            | Op::AmdAtomicAddGds
+            | Op::AmdAppendShared
+            | Op::AmdConsumeShared => return Err(RunError::Unsupported(op)),
             _ => self.subgroup(cx, inst)?,
         }
         Ok(false)

@@ -468,6 +468,12 @@ ops! {
     AmdDot4 "amd_dot4" S32 = [S32, S32, S32] PUR;
     /// Two floats as floats of 16 bits, rounded toward zero, the first in the lower half.
     AmdPackHalf "amd_pack_half" S32 = [S32, S32] PUR;
+    /// Two floats as unsigned normalized numbers of 16 bits, the first in the lower half.
+    AmdPackUnorm "amd_pack_unorm" S32 = [S32, S32] PUR;
+    /// The same, signed.
+    AmdPackSnorm "amd_pack_snorm" S32 = [S32, S32] PUR;
+    /// A product of floats that is +0 if one of them is a zero, whatever the other is.
+    AmdMulZero "amd_mul_zero" S32 = [S32, S32] PUR;
     /// Sine of a number of turns: of 2π times the operand.
     AmdSin "amd_sin" S32 = [S32] PUR;
     /// Cosine of a number of turns.
@@ -479,6 +485,10 @@ ops! {
     AmdConstants "amd_constants" QUAD = [] PUR;
     /// Adds to a word of the global data share, and returns what it was: value, offset in bytes, `m0`.
     AmdAtomicAddGds "amd_atomic_add_gds" S32 = [S32, S32, S32] RW;
+    /// Adds the number of active lanes to a word of the memory of the workgroup, and returns what it was: offset in bytes, a constant.
+    AmdAppendShared "amd_append_shared" S32 = [S32] SYN;
+    /// The same, which subtracts.
+    AmdConsumeShared "amd_consume_shared" S32 = [S32] SYN;
 
     /// Executes its region, which ends with breaks. The results are the operands of the break. [`super::Payload::Body`].
     Block "block" - = [] FLW;

@@ -76,7 +76,7 @@ fn broken_texts_are_refused_or_valid() {
 }
 
 /// What random shaders do not have: what has no defined result, what other stages have, and images but for loads, stores and sizes.
-const ABSENT: [Op; 36] = [
+const ABSENT: [Op; 41] = [
     Op::Undef,
     Op::InterpVar,
     Op::BufferSize,
@@ -108,11 +108,16 @@ const ABSENT: [Op; 36] = [
     Op::AmdPermuteLane16,
     Op::AmdDot4,
     Op::AmdPackHalf,
+    Op::AmdPackUnorm,
+    Op::AmdPackSnorm,
+    Op::AmdMulZero,
     Op::AmdSin,
     Op::AmdCos,
     Op::AmdLoadTyped,
     Op::AmdConstants,
     Op::AmdAtomicAddGds,
+    Op::AmdAppendShared,
+    Op::AmdConsumeShared,
 ];
 
 #[test]

@@ -170,6 +170,17 @@ impl<'t> Translator<'_, 't> {
             ("pack_half_2x16_rtz_split", [_, _]) if hardware => {
                 return Ok(builder.value(Op::AmdPackHalf, Payload::None, &args, ty));
             }
+            ("pack_unorm_2x16" | "pack_snorm_2x16", &[pair]) if hardware => {
+                if builder.func.ty(pair) != (Type { base: Base::B32, lanes: 2 }) {
+                    return invalid(format!("{name} of another type than two words"));
+                }
+                let lanes = [0, 1].map(|lane| builder.extract(pair, lane));
+                let op = if name == "pack_unorm_2x16" { Op::AmdPackUnorm } else { Op::AmdPackSnorm };
+                return Ok(builder.value(op, Payload::None, &lanes, ty));
+            }
+            ("fmulz", [_, _]) if hardware && ty == Type::B32 => {
+                return Ok(builder.value(Op::AmdMulZero, Payload::None, &args, ty));
+            }
             _ => {}
         }
         // What follows makes constants of the types of operands.

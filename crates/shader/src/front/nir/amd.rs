@@ -183,6 +183,25 @@ impl<'t> Translator<'_, 't> {
                 let offset = self.index_plus(inst, args[1])?;
                 Some(self.result(inst, Op::AmdAtomicAddGds, Payload::None, &[args[0], offset, args[2]])?)
             }
+            "shared_append_amd" | "shared_consume_amd" if hardware => {
+                self.arity(inst, 0)?;
+                let offset = self.build().u32(0);
+                let offset = self.index_plus(inst, offset)?;
+                let append = inst.name == "shared_append_amd";
+                let op = if append { Op::AmdAppendShared } else { Op::AmdConsumeShared };
+                Some(self.result(inst, op, Payload::None, &[offset])?)
+            }
+            // Coordinates as all lanes of a quad have them here. Where an access reads them, lanes may be inactive, so it takes their derivatives from here.
+            "strict_wqm_coord_amd" if hardware => {
+                self.arity(inst, 1)?;
+                if self.program.index(inst, "base")?.unwrap_or(0) != 0 {
+                    return unsupported("coordinates in whole-quad mode after other operands");
+                }
+                let coordinates = self.operands(inst)?[0];
+                let gradients = [Op::Ddx, Op::Ddy].map(|op| self.build().alu(op, &[coordinates]));
+                self.quad_coordinates.insert(coordinates, gradients);
+                Some(coordinates)
+            }
             // Lanes that terminate do nothing that can be seen after it, as helpers.
             "terminate" | "demote" => {
                 self.build().inst(Op::Demote, Payload::None, &[], &[]);

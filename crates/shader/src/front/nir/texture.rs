@@ -40,6 +40,9 @@ const OPERANDS: &[(&str, ImageFlags)] = &[
     ("offset", ImageFlags::OFFSET),
 ];
 
+/// The operand with coordinates that all lanes of a quad have.
+const QUAD_COORDINATES: &str = "backend1";
+
 /// Whether an instruction is an access to a texture.
 pub(super) fn is_texture(name: &str) -> bool {
     lookup(TEXTURES, name).is_some()
@@ -106,7 +109,7 @@ impl<'t> Translator<'_, 't> {
         let labels = &self.program.indices[inst.indices.clone()];
         let find = |name: &str| labels.iter().position(|(label, _)| *label == name);
         let known = |label: &str| {
-            matches!(label, "texture_handle" | "sampler_handle" | "coord")
+            matches!(label, "texture_handle" | "sampler_handle" | "coord" | QUAD_COORDINATES)
                 || OPERANDS.iter().any(|(operand, _)| *operand == label)
         };
         if let Some((label, _)) = labels.iter().find(|(label, _)| !known(label)) {
@@ -118,7 +121,17 @@ impl<'t> Translator<'_, 't> {
         if samples {
             args.push(self.descriptor(&operands[required("sampler_handle")?])?);
         }
-        let coordinates = self.operand(&operands[required("coord")?])?;
+        let (coordinates, gradients) = match find(QUAD_COORDINATES) {
+            None => (self.operand(&operands[required("coord")?])?, None),
+            Some(at) => {
+                let coordinates = self.operand(&operands[at])?;
+                let gradients = self.quad_coordinates.get(&coordinates).copied();
+                if gradients.is_none() || inst.name != "tex" {
+                    return unsupported(format!("{} with coordinates in whole-quad mode", inst.name));
+                }
+                (coordinates, gradients)
+            }
+        };
         let dim = match self.func.ty(coordinates).lanes {
             1 if self.program.texel_buffers => Dim::Buffer,
             1 => Dim::D1,
@@ -129,6 +142,12 @@ impl<'t> Translator<'_, 't> {
         args.push(coordinates);
         let mut flags = ImageFlags::NONE;
         for (label, flag) in OPERANDS {
+            if *flag == ImageFlags::OFFSET
+                && let Some(gradients) = gradients
+            {
+                flags = flags.or(ImageFlags::GRAD);
+                args.extend(gradients);
+            }
             let Some(at) = find(label) else { continue };
             if dim == Dim::Buffer && *flag == ImageFlags::LOD {
                 continue;

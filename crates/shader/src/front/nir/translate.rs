@@ -51,6 +51,8 @@ pub(super) struct Translator<'p, 't> {
     defined: Vec<u32>,
     /// The handle of each buffer.
     handles: BTreeMap<(u32, u32), Value>,
+    /// The derivatives of coordinates that all lanes of a quad have.
+    pub quad_coordinates: HashMap<Value, [Value; 2]>,
     /// The block.
     block: u32,
     /// What the phis of the next block are.
@@ -168,6 +170,7 @@ pub(super) fn translate(
             values: HashMap::new(),
             defined: Vec::new(),
             handles: BTreeMap::new(),
+            quad_coordinates: HashMap::new(),
             block: 0,
             pending: Vec::new(),
             reachable: true,
