@@ -20,6 +20,7 @@ mod image;
 mod kernel;
 mod memory;
 mod narrow;
+mod packed;
 mod scratch;
 mod shape;
 mod subgroup;
@@ -28,6 +29,7 @@ mod system;
 use crate::abi::{ArgLocation, Args, Argument, Interface, KernelArgs, is_image, lanes_read};
 use crate::compile::{CompileError, Options};
 use crate::ir::shape::Variants;
+use crate::lower::pairs::PAIR;
 use crate::ir::{
     Block, Definition, FloatFreedom, Neighbours, NewInst, Operand, PhysReg, Program, Pseudo, RegClass,
     ScratchArgs, Temp,
@@ -53,6 +55,7 @@ pub(crate) fn select(
     mut program: Program,
     parts: &[&Shader],
     args: &Args,
+    float_mode: u8,
     options: &Options,
 ) -> Result<Program, CompileError> {
     for shader in parts {
@@ -89,6 +92,8 @@ pub(crate) fn select(
         banks,
         values: SecondaryMap::default(),
         lanes: Vec::new(),
+        pairs: SecondaryMap::default(),
+        keeps_halves: float_mode >> 6 == 3,
         read: lanes_read(func),
         block: None,
         logical: true,
@@ -141,6 +146,10 @@ struct Selector<'a> {
     banks: Banks,
     values: SecondaryMap<Value, LaneList>,
     lanes: Vec<Operand>,
+    /// Words that have both lanes of pairs of 16 bits.
+    pairs: SecondaryMap<Value, Option<Operand>>,
+    /// Denormals of 16 bits are kept.
+    keeps_halves: bool,
     /// Which lanes of values are read.
     read: SecondaryMap<Value, u16>,
     /// The block that instructions are added to; `None` where neither the wave nor a lane comes.
@@ -173,6 +182,7 @@ impl<'a> Selector<'a> {
         self.shape = Shape::of(func, &self.divergence);
         self.banks = Banks::of(func, &self.divergence, &self.shape, self.gfx);
         self.values = SecondaryMap::default();
+        self.pairs = SecondaryMap::default();
         self.lanes.clear();
         self.read = lanes_read(func);
         self.outputs.clear();
@@ -412,10 +422,14 @@ impl Selector<'_> {
         let (from_bits, to_bits) = (func.ty(from).base.bits(), func.ty(to).base.bits());
         let lanes = self.value(from).to_vec();
         let class = self.class(to);
+        if func.ty(to) == PAIR && from_bits == 32 {
+            self.pairs[to] = lanes.first().copied();
+        }
         let new = match (from_bits, to_bits) {
             (a, b) if a == b => lanes,
             (64, 32) => lanes.into_iter().flat_map(|lane| self.words(lane)).collect(),
             (32, 64) => lanes.chunks(2).map(|pair| self.create(class, pair)).collect(),
+            (16, 32) if self.pairs[from].is_some() => self.pairs[from].into_iter().collect(),
             (8 | 16 | 32 | 64, 8 | 16 | 32 | 64) => self.cast_narrow(to, &lanes, from_bits, to_bits),
             _ => return Err(self.unsupported(inst, None)),
         };

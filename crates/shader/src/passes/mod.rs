@@ -31,6 +31,7 @@ pub use lower::{
 };
 pub use memory::{RedundantOptions, VectorizeOptions, redundant, vectorize};
 pub use pipeline::{PassRun, Pipeline, STANDARD, UnknownPass, standard};
+pub use scalarize::scalarize_except;
 pub use rules::{Letter, Literal, Pattern, RULES, Rule, RuleClass};
 
 use crate::ir::{Op, Shader, ShaderInfo, Traits};
@@ -99,7 +100,7 @@ pub const PASSES: &[Pass] = &[
     ),
     Pass::extra(
         "lower-narrow",
-        |shader| lower_narrow(shader, &NarrowOptions { bits8: true, bits16: true }),
+        |shader| lower_narrow(shader, &NarrowOptions { bits8: true, bits16: true, pairs: true }),
         "integers of 8 and 16 bits become words",
     ),
     Pass::extra(
