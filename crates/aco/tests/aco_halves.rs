@@ -57,7 +57,7 @@ fn check(shader: &Shader, input: &[u8], gpu: Gpu, seed: u64) -> Result<(), Strin
     let expected = interpreted(shader, input, gpu.wave64())?;
     let compiled = compiled(shader, gpu)?;
     let found = executed(&compiled, input, gpu, seed)?;
-    match difference(shader, &found, &expected) {
+    match difference(&found, &expected) {
         Some(at) => Err(format!("half {at} differs\n{}\n{}", print(shader), assembly(&compiled, &gpu))),
         None => Ok(()),
     }

@@ -7,6 +7,7 @@
 
 use unwedge_base::entity::SecondaryMap;
 use unwedge_shader::analysis::divergence::Divergence;
+use unwedge_shader::analysis::jumps::Jumps;
 use unwedge_shader::ir::{
     Base, Builder, Function, Inst, Op, Payload, Region, Scope, Shader, Traits, Type, Value,
 };
@@ -36,6 +37,9 @@ pub(super) fn join(shader: &mut Shader) -> bool {
         any: false,
         func,
     };
+    if pairing.pass_words() {
+        pairing.divergence = Divergence::of(pairing.func, Scope::Subgroup);
+    }
     pairing.plan_all();
     pairing.plan_rest();
     if !pairing.any {
@@ -149,6 +153,75 @@ impl Pairing<'_> {
             && self.partners[a].is_none()
             && self.partners[b].is_none()
             && (op != Op::Select || func.args(a)[0] == func.args(b)[0])
+    }
+
+    /// Where two lanes that one instruction computes arrive at a merge or at the start of a loop, they arrive as a word. Returns whether there was such a place.
+    fn pass_words(&mut self) -> bool {
+        let jumps = Jumps::of(self.func);
+        let structured: Vec<Inst> = self
+            .func
+            .walk()
+            .filter(|&inst| matches!(self.func.op(inst), Op::Block | Op::If | Op::Loop))
+            .collect();
+        let mut words = SecondaryMap::<Value, Option<Value>>::default();
+        let mut changed = false;
+        for inst in structured {
+            let breaks: Vec<Inst> = jumps.breaks(inst).collect();
+            let results = self.func.results(inst).to_vec();
+            let numbers = self.arriving_pairs(&results, &breaks);
+            if !numbers.is_empty()
+                && let Some(next) = self.func.next(inst)
+            {
+                changed = true;
+                for &jump in &breaks {
+                    pass_pairs(self.func, jump, &numbers);
+                }
+                let added: Vec<Value> =
+                    numbers.iter().map(|_| self.func.add_result(inst, Type::B32)).collect();
+                self.func.retain_results(inst, |at| !numbers.iter().any(|first| is_of(*first, at)));
+                split_pairs(self.func, next, &results, &numbers, &added, &mut words);
+            }
+            let (Op::Loop, Payload::Body(body)) = (self.func.op(inst), self.func.payload(inst)) else { continue };
+            let starts: Vec<Inst> = jumps.continues(inst).chain([inst]).collect();
+            let params = self.func.params(body).to_vec();
+            let numbers = self.arriving_pairs(&params, &starts);
+            if !numbers.is_empty()
+                && let Some(first) = self.func.first(body)
+            {
+                changed = true;
+                for &jump in &starts {
+                    pass_pairs(self.func, jump, &numbers);
+                }
+                let added: Vec<Value> =
+                    numbers.iter().map(|_| self.func.add_param(body, Type::B32)).collect();
+                self.func.retain_params(body, |at| !numbers.iter().any(|first| is_of(*first, at)));
+                split_pairs(self.func, first, &params, &numbers, &added, &mut words);
+            }
+        }
+        if changed {
+            self.func.replace_values(|value| words[value].unwrap_or(value));
+        }
+        changed
+    }
+
+    /// Of values that arrive by jumps, the numbers of those that are the lower half of a word; the next one is the upper half.
+    fn arriving_pairs(&self, values: &[Value], jumps: &[Inst]) -> Vec<u32> {
+        let mut numbers = Vec::new();
+        let mut at = 0;
+        while at + 1 < values.len() {
+            let halves = values[at..at + 2].iter().all(|value| self.func.ty(*value) == PAIR.lane());
+            let computed = jumps.iter().any(|jump| {
+                let args = self.func.args(*jump);
+                let maker = |at: usize| args.get(at).and_then(|arg| self.func.def_inst(*arg));
+                matches!((maker(at), maker(at + 1)), (Some(low), Some(high)) if self.fits(low, high))
+            });
+            if halves && computed {
+                numbers.push(at as u32);
+                at += 1;
+            }
+            at += 1;
+        }
+        numbers
     }
 
     /// How many instructions it takes to have two values as a pair, less those that become unnecessary. `planned` has the instructions that become one.
@@ -332,6 +405,43 @@ impl Pairing<'_> {
             self.func.unlink(inst);
         }
         self.any = true;
+    }
+}
+
+/// Whether a number is one of two that follow each other.
+fn is_of(first: u32, number: u32) -> bool {
+    number == first || number == first + 1
+}
+
+/// Passes words in place of pairs of lanes.
+fn pass_pairs(func: &mut Function, jump: Inst, numbers: &[u32]) {
+    let args = func.args(jump).to_vec();
+    let mut b = Builder::before(func, jump);
+    let mut words = Vec::new();
+    for &first in numbers {
+        let [low, high] = [0, 1].map(|lane| args[first as usize + lane]);
+        let pair = pair_of(&mut b, low, high);
+        words.push(b.bitcast(Type::B32, pair));
+    }
+    func.retain_args(jump, |at| !numbers.iter().any(|first| is_of(*first, at)));
+    words.into_iter().for_each(|word| func.add_arg(jump, word));
+}
+
+/// Takes words apart, before an instruction.
+fn split_pairs(
+    func: &mut Function,
+    before: Inst,
+    values: &[Value],
+    numbers: &[u32],
+    words: &[Value],
+    lanes: &mut SecondaryMap<Value, Option<Value>>,
+) {
+    let mut b = Builder::before(func, before);
+    for (&first, &word) in numbers.iter().zip(words) {
+        let pair = b.bitcast(PAIR, word);
+        for lane in 0..2 {
+            lanes[values[first as usize + usize::from(lane)]] = Some(b.extract(pair, lane));
+        }
     }
 }
 

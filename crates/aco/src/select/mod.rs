@@ -429,7 +429,9 @@ impl Selector<'_> {
             (a, b) if a == b => lanes,
             (64, 32) => lanes.into_iter().flat_map(|lane| self.words(lane)).collect(),
             (32, 64) => lanes.chunks(2).map(|pair| self.create(class, pair)).collect(),
-            (16, 32) if self.pairs[from].is_some() => self.pairs[from].into_iter().collect(),
+            (16, 32) if func.ty(from) == PAIR && self.banks.is_vector(to) && self.since(Gfx::Gfx9) => {
+                vec![self.pair_word(from)]
+            }
             (8 | 16 | 32 | 64, 8 | 16 | 32 | 64) => self.cast_narrow(to, &lanes, from_bits, to_bits),
             _ => return Err(self.unsupported(inst, None)),
         };

@@ -49,7 +49,7 @@ impl Selector<'_> {
     }
 
     /// A word of its parts.
-    fn join(&mut self, parts: &[Operand], bits: u32, vector: bool) -> Operand {
+    pub(super) fn join(&mut self, parts: &[Operand], bits: u32, vector: bool) -> Operand {
         if let [low, high] = *parts
             && vector
             && bits == 16

@@ -194,7 +194,18 @@ impl Selector<'_> {
             [None, None] if low.word.source == high.word.source => {
                 PairRead { word: low.word, upper, negated }
             }
-            _ => PairRead { negated, ..PairRead::whole(self.join_halves([(low.word, low.upper), (high.word, high.upper)])) },
+            [None, None] => {
+                let word = self.join_halves([(low.word, low.upper), (high.word, high.upper)]);
+                PairRead { negated, ..PairRead::whole(word) }
+            }
+            constants => {
+                let lanes = [0, 1].map(|at| match (constants[at], halves[at]) {
+                    (Some(bits), _) => Operand::c32(bits),
+                    (None, HalfRead { word, upper: true, .. }) => self.upper_half(word),
+                    (None, HalfRead { word, .. }) => word,
+                });
+                PairRead { negated, ..PairRead::whole(self.join(&lanes, 16, true)) }
+            }
         }
     }
 
