@@ -6,14 +6,14 @@
 mod rig;
 
 use rig::recorded::{MEASURES, assembly, measures};
-use rig::{OUTPUT, TABLE};
+use rig::{OUTPUT, TABLE, buffer_shader};
 use unwedge_aco::abi::Argument;
 use unwedge_aco::{Compiled, Options, Passes, compile};
 use unwedge_check::amdgcn::{CheckOptions, check_words};
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_isa::amdgcn::model::Gfx;
 use unwedge_shader::ir::Shader;
-use unwedge_shader::text::print;
+use unwedge_shader::text::{parse, print};
 use unwedge_shader::valid::validate;
 use unwedge_sim::amdgcn::{Dispatch, Timing};
 use unwedge_testkit::mutate::Rng;
@@ -85,6 +85,59 @@ fn random_halves_do_what_the_interpreter_does() {
     assert!(failures.is_empty(), "{count} fail:\n{}", failures.join("\n"));
 }
 
+/// A shader that loads `x` and `y` of four lanes (`%15`, `%16`), and stores `%20`, also of four.
+fn vector_shader(body: &str) -> Shader {
+    let loaded = "  %0: b32 = const<0x0>\n  %1: b32 = const<0x8>\n  %2: b32 = const<0x10>\n  %10: handle = descriptor<r0> %0\n  \
+        %11: handle = descriptor<r1> %0\n  %12: b32x3 = sysval<local_invocation_id>\n  %13: b32 = extract<0> %12\n  \
+        %14: b32 = imul %13, %2\n  %17: b32 = iadd %14, %1\n  \
+        %15: b16x4 = load<storage align 8 access readonly|restrict> %10, %14\n  \
+        %16: b16x4 = load<storage align 8 access readonly|restrict> %10, %17\n";
+    let text = format!("{loaded}{body}  store<storage align 8> %20, %11, %14\n");
+    let shader = parse(&buffer_shader(64, 0, &text)).expect("the text of a shader");
+    validate(&shader).expect("a valid shader");
+    shader
+}
+
+/// Checks which vector instructions of arithmetic the code of a shader has.
+#[track_caller]
+fn check_code(name: &str, contract: bool, body: &str, wanted: &[&str]) {
+    let gpu = Gpu::new(name).expect("a GPU");
+    let options = Options { contract, ..Options::new(gpu) };
+    let compiled = compile(&mut vector_shader(body), &options).expect("code");
+    let listing = assembly(&compiled, &gpu);
+    let arithmetic: Vec<&str> = listing
+        .lines()
+        .map(str::trim)
+        .filter(|line| line.starts_with("v_") && !line.contains("_b32") && !line.contains("_u32"))
+        .collect();
+    let same = arithmetic.len() == wanted.len()
+        && wanted
+            .iter()
+            .all(|wanted| arithmetic.iter().any(|line| wanted.split(' ').all(|word| line.contains(word))));
+    assert!(same, "{name}: not {wanted:?}:\n{listing}");
+}
+
+#[test]
+fn vectors_are_computed_in_pairs() {
+    const SUM: &str = "  %18: b16x4 = fmul %15, %16\n  %20: b16x4 = fadd %18, %15\n";
+    const INTEGERS: &str = "  %18: b16x4 = imul %15, %16\n  %20: b16x4 = iadd %18, %15\n";
+    const REVERSED: &str = "  %3: b16 = extract<3> %16\n  %4: b16 = extract<2> %16\n  %5: b16 = extract<1> %16\n  \
+        %6: b16 = extract<0> %16\n  %18: b16x4 = vec %3, %4, %5, %6\n  %19: b16x4 = fneg %18\n  %20: b16x4 = fmax %15, %19\n";
+    const CONSTANTS: &str = "  %3: b16 = const<0x3800>\n  %4: b16x4 = vec %3, %3, %3, %3\n  %5: b16 = const<0xfff0>\n  \
+        %6: b16x4 = vec %5, %5, %5, %5\n  %18: b16x4 = fmul %15, %4\n  %20: b16x4 = umin %18, %6\n";
+    for name in ["gfx900", "gfx1030", "gfx1100", "gfx1200"] {
+        check_code(name, true, SUM, &["v_pk_fma_f16"; 2]);
+        check_code(name, false, SUM, &["v_pk_mul_f16", "v_pk_mul_f16", "v_pk_add_f16", "v_pk_add_f16"]);
+        check_code(name, false, INTEGERS, &["v_pk_mad_u16"; 2]);
+        let max = if name == "gfx1200" { "v_pk_max_num_f16" } else { "v_pk_max_f16" };
+        let wanted = format!("{max} op_sel:[0,1] op_sel_hi:[1,0] neg_lo:[0,1] neg_hi:[0,1]");
+        check_code(name, false, REVERSED, &[&wanted, &wanted]);
+        let constants = ["v_pk_mul_f16 0.5 op_sel_hi:[1,0]", "v_pk_min_u16 -16 op_sel_hi:[1,0]"];
+        check_code(name, false, CONSTANTS, &[constants[0], constants[0], constants[1], constants[1]]);
+    }
+}
+
+/// Sums over random shaders.
 #[test]
 fn figures() {
     if std::env::var_os("UNWEDGE_FIGURES").is_none() {

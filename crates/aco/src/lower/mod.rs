@@ -56,10 +56,8 @@ pub fn lower(shader: &mut Shader, options: &Options) {
             ..SubgroupOptions::ALL
         },
     );
-    if std::env::var_os("NOPAIRS").is_none() {
     changed |= words::access_words(shader);
-    }
-    if std::env::var_os("NOPAIRS").is_none() && options.gpu.generation() >= Gfx::Gfx9 && pairs::has_halves(shader) {
+    if options.gpu.generation() >= Gfx::Gfx9 && pairs::has_halves(shader) {
         // Lanes of a former vector are seen where copies are gone.
         passes::standard(shader);
         changed |= pairs::join(shader);

@@ -145,8 +145,7 @@ impl Pairing<'_> {
         let same = a != b && op == func.op(b) && is_halved(func, a) && is_halved(func, b);
         // Uniform integers are computed by scalar instructions.
         let vector = |inst: Inst| op.has(Traits::FLOAT) || self.divergence.is_divergent(func.result(inst));
-        same
-            && func.exact(a) == func.exact(b)
+        same && func.exact(a) == func.exact(b)
             && func.region(a) == func.region(b)
             && vector(a)
             && vector(b)
@@ -181,7 +180,9 @@ impl Pairing<'_> {
                 self.func.retain_results(inst, |at| !numbers.iter().any(|first| is_of(*first, at)));
                 split_pairs(self.func, next, &results, &numbers, &added, &mut words);
             }
-            let (Op::Loop, Payload::Body(body)) = (self.func.op(inst), self.func.payload(inst)) else { continue };
+            let (Op::Loop, Payload::Body(body)) = (self.func.op(inst), self.func.payload(inst)) else {
+                continue;
+            };
             let starts: Vec<Inst> = jumps.continues(inst).chain([inst]).collect();
             let params = self.func.params(body).to_vec();
             let numbers = self.arriving_pairs(&params, &starts);
@@ -285,7 +286,9 @@ impl Pairing<'_> {
                 continue;
             }
             let first = recent.len().saturating_sub(WINDOW);
-            let found = recent[first..].iter().rposition(|&other| self.fits(other, inst) && self.is_read_in_pairs(other, inst));
+            let found = recent[first..]
+                .iter()
+                .rposition(|&other| self.fits(other, inst) && self.is_read_in_pairs(other, inst));
             match found {
                 Some(at) => {
                     let other = recent.remove(first + at);

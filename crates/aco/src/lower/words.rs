@@ -1,10 +1,10 @@
 //! Memory in words: takes any shader; afterwards loads and stores of pairs of 16 bits, and of four bytes, at multiples of four bytes move words.
 //! Accesses that must be made as they are written stay.
 
+use unwedge_base::entity::SecondaryMap;
 use unwedge_shader::ir::{
     Access, Base, Builder, Function, Inst, MemAccess, Op, Payload, Shader, Space, Type, Value,
 };
-use unwedge_base::entity::SecondaryMap;
 
 /// The alignment of words, as a power of two.
 const WORD_ALIGN: u8 = 2;
@@ -13,7 +13,8 @@ const WORD_BYTES: u32 = 4;
 /// Replaces accesses; whether there was one.
 pub(super) fn access_words(shader: &mut Shader) -> bool {
     let func = shader.entry_mut();
-    let narrow: Vec<(Inst, MemAccess)> = func.walk().filter_map(|inst| Some((inst, moves_words(func, inst)?))).collect();
+    let narrow: Vec<(Inst, MemAccess)> =
+        func.walk().filter_map(|inst| Some((inst, moves_words(func, inst)?))).collect();
     if narrow.is_empty() {
         return false;
     }

@@ -558,7 +558,11 @@ impl Combiner<'_> {
             own.set(Mod::OpSel, 0);
             // Halves that both read; the product is in a lower half.
             let upper = inner_mods.get(Mod::OpSel) | (mods.get(Mod::OpSel) >> (1 - at) & 1) << 2;
-            let selects = |source: u8| upper >> source & 1 == 0 || self.variants.reads_upper(both, Form::E64, source) || self.variants.reads_upper(both, Form::Native, source);
+            let selects = |source: u8| {
+                upper >> source & 1 == 0
+                    || self.variants.reads_upper(both, Form::E64, source)
+                    || self.variants.reads_upper(both, Form::Native, source)
+            };
             let low = mods.get(Mod::OpSel) >> at & 1 == 0 && inner_mods.get(Mod::OpSel) < 4;
             if own != Mods::default() || !low || !(0..3).all(selects) {
                 continue;

@@ -58,7 +58,8 @@ impl Combiner<'_> {
                 });
                 let sources = [own[0], own[1], of_source(&data.mods, ids, 1 - at)];
                 for (lane, id) in ids.into_iter().enumerate() {
-                    let bits = sources.iter().enumerate().map(|(source, lanes)| i32::from(lanes[lane]) << source);
+                    let bits =
+                        sources.iter().enumerate().map(|(source, lanes)| i32::from(lanes[lane]) << source);
                     mods.set(id, bits.sum());
                 }
             }

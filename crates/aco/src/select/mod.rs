@@ -29,11 +29,11 @@ mod system;
 use crate::abi::{ArgLocation, Args, Argument, Interface, KernelArgs, is_image, lanes_read};
 use crate::compile::{CompileError, Options};
 use crate::ir::shape::Variants;
-use crate::lower::pairs::PAIR;
 use crate::ir::{
     Block, Definition, FloatFreedom, Neighbours, NewInst, Operand, PhysReg, Program, Pseudo, RegClass,
     ScratchArgs, Temp,
 };
+use crate::lower::pairs::PAIR;
 use crate::stages::{HardwareStage, shifts_local_vectors};
 use banks::Banks;
 use flow::Frame;

@@ -70,7 +70,9 @@ impl Selector<'_> {
             let ty = if op.has(Traits::FLOAT) { Type::PkF16 } else { Type::PkU16 };
             let mut sources: Vec<PairRead> = args.iter().map(|arg| self.pair_read(*arg, ty)).collect();
             match op {
-                Op::INeg => sources.insert(0, PairRead { upper: [false; 2], ..PairRead::whole(Operand::c32(0)) }),
+                Op::INeg => {
+                    sources.insert(0, PairRead { upper: [false; 2], ..PairRead::whole(Operand::c32(0)) })
+                }
                 Op::IShl | Op::IShr | Op::UShr => sources.swap(0, 1),
                 Op::FSub => sources[1].negated = sources[1].negated.map(|negated| !negated),
                 _ => {}
@@ -143,9 +145,7 @@ impl Selector<'_> {
                 HalfRead { negated: !half.negated, ..half }
             }
             // The low bits are the same.
-            (Op::U2U | Op::I2I, _, Some(arg)) if func.ty(arg).base == Base::B16 => {
-                self.half_read(arg, false)
-            }
+            (Op::U2U | Op::I2I, _, Some(arg)) if func.ty(arg).base == Base::B16 => self.half_read(arg, false),
             _ => plain,
         }
     }
@@ -216,8 +216,10 @@ impl Selector<'_> {
             let fits = machine::inline(&self.program.gpu, ty, bits.into()).is_some();
             fits.then_some(PairRead { word: Operand::c32(bits), upper, negated: [false; 2] })
         };
-        let same = (low == high).then(|| inline(low, [false; 2]).or(inline(low as u16 as i16 as i32 as u32, [false; 2])));
-        let read = same.flatten().or(inline(both, [false, true])).or(inline(both.rotate_left(16), [true, false]));
+        let same = (low == high)
+            .then(|| inline(low, [false; 2]).or(inline(low as u16 as i16 as i32 as u32, [false; 2])));
+        let read =
+            same.flatten().or(inline(both, [false, true])).or(inline(both.rotate_left(16), [true, false]));
         read.unwrap_or_else(|| {
             let literal = Operand::c32(both);
             // Long encodings have literals from gfx10 on.
@@ -239,7 +241,8 @@ impl Selector<'_> {
         }
         let selector = PERM_SECOND[usize::from(upper[0])] | PERM_FIRST[usize::from(upper[1])] << 16;
         let selector = Operand::c32(selector);
-        let selector = if self.since(Gfx::Gfx10) && registers { selector } else { self.copy(RegClass::S1, selector) };
+        let selector =
+            if self.since(Gfx::Gfx10) && registers { selector } else { self.copy(RegClass::S1, selector) };
         self.valu(Opcode::v_perm_b32, V1, &[words[1], words[0], selector])
     }
 

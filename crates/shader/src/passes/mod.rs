@@ -31,8 +31,8 @@ pub use lower::{
 };
 pub use memory::{RedundantOptions, VectorizeOptions, redundant, vectorize};
 pub use pipeline::{PassRun, Pipeline, STANDARD, UnknownPass, standard};
-pub use scalarize::scalarize_except;
 pub use rules::{Letter, Literal, Pattern, RULES, Rule, RuleClass};
+pub use scalarize::scalarize_except;
 
 use crate::ir::{Op, Shader, ShaderInfo, Traits};
 

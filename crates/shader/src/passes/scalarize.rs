@@ -22,7 +22,8 @@ fn run_except(shader: &mut Shader, kept: Option<Type>) -> bool {
         let mut changed = changed;
         while let Some(inst) = next {
             next = func.after(inst);
-            let is_kept = kept.is_some_and(|kept| func.results(inst).first().is_some_and(|value| func.ty(*value) == kept));
+            let is_kept = kept
+                .is_some_and(|kept| func.results(inst).first().is_some_and(|value| func.ty(*value) == kept));
             changed |= !is_kept && split(func, inst);
         }
         flow(func) | changed

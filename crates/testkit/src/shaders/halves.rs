@@ -16,9 +16,8 @@ const OWN_INPUT: u32 = 16;
 const SLOT: u32 = 8;
 const SLOTS: u32 = OWN * 2 / SLOT;
 
-const CONSTANTS: [u16; 16] = [
-    0, 1, 3, 15, 64, 0x3c00, 0xbc00, 0x3800, 0x4000, 0x4200, 0x7bff, 0x8000, 0xffff, 0x0400, 0x3555, 0xfff0,
-];
+const CONSTANTS: [u16; 16] =
+    [0, 1, 3, 15, 64, 0x3c00, 0xbc00, 0x3800, 0x4000, 0x4200, 0x7bff, 0x8000, 0xffff, 0x0400, 0x3555, 0xfff0];
 
 struct Generator<'a> {
     rng: &'a mut Rng,
@@ -154,7 +153,11 @@ impl Generator<'_> {
             13..=15 => {
                 let op = [Op::IShl, Op::IShr, Op::UShr][choice - 13];
                 let words = Type { base: Base::B32, lanes };
-                let counts = if count > 15 { b.convert(Op::U2U, Base::B32, y) } else { b.splat_constant(words, count) };
+                let counts = if count > 15 {
+                    b.convert(Op::U2U, Base::B32, y)
+                } else {
+                    b.splat_constant(words, count)
+                };
                 b.alu(op, &[x, counts])
             }
             16 => {
@@ -253,7 +256,12 @@ pub fn random(rng: &mut Rng) -> Shader {
     let mut b = Builder::at_end(func, body);
     let zero = b.u32(0);
     let [input, output] = resources.map(|resource| {
-        b.value(Op::Descriptor, Payload::Resource(resource, Access::NONE), &[zero], Type::scalar(Base::Handle))
+        b.value(
+            Op::Descriptor,
+            Payload::Resource(resource, Access::NONE),
+            &[zero],
+            Type::scalar(Base::Handle),
+        )
     });
     let [local, global] = [SystemValue::LocalInvocationId, SystemValue::GlobalInvocationId].map(|value| {
         let vector = b.value(Op::SysVal, Payload::SysVal(value), &[], value.ty());
