@@ -93,7 +93,8 @@ fn vector_shader(body: &str) -> Shader {
         %15: b16x4 = load<storage align 8 access readonly|restrict> %10, %14\n  \
         %16: b16x4 = load<storage align 8 access readonly|restrict> %10, %17\n";
     let text = format!("{loaded}{body}  store<storage align 8> %20, %11, %14\n");
-    let shader = parse(&buffer_shader(64, 0, &text)).expect("the text of a shader");
+    let mut shader = Shader::default();
+    parse(&buffer_shader(64, 0, &text), &mut shader).expect("the text of a shader");
     validate(&shader).expect("a valid shader");
     shader
 }
