@@ -93,6 +93,7 @@ pub(crate) fn select(
         values: SecondaryMap::default(),
         lanes: Vec::new(),
         pairs: SecondaryMap::default(),
+        split_pairs: packed::split_pairs(func),
         keeps_halves: float_mode >> 6 == 3,
         read: lanes_read(func),
         block: None,
@@ -148,6 +149,8 @@ struct Selector<'a> {
     lanes: Vec<Operand>,
     /// Words that have both lanes of pairs of 16 bits.
     pairs: SecondaryMap<Value, Option<Operand>>,
+    /// Pairs whose upper lane is read alone.
+    split_pairs: SecondaryMap<Value, bool>,
     /// Denormals of 16 bits are kept.
     keeps_halves: bool,
     /// Which lanes of values are read.
@@ -183,6 +186,7 @@ impl<'a> Selector<'a> {
         self.banks = Banks::of(func, &self.divergence, &self.shape, self.gfx);
         self.values = SecondaryMap::default();
         self.pairs = SecondaryMap::default();
+        self.split_pairs = packed::split_pairs(func);
         self.lanes.clear();
         self.read = lanes_read(func);
         self.outputs.clear();

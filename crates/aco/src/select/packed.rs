@@ -3,10 +3,12 @@
 
 use super::{Selected, Selector};
 use crate::ir::{Operand, RegClass, Source};
+use crate::lower::pairs::PAIR;
 use crate::machine;
+use unwedge_base::entity::SecondaryMap;
 use unwedge_isa::amdgcn::model::{Gfx, Mod, Type};
 use unwedge_isa::amdgcn::{Mods, Opcode};
-use unwedge_shader::ir::{Base, Inst, Op, Payload, Traits, Value};
+use unwedge_shader::ir::{Base, Function, Inst, Op, Payload, Traits, Type as ShaderType, Value};
 
 const V1: RegClass = RegClass::V1;
 /// The bits of both signs.
@@ -106,7 +108,7 @@ impl Selector<'_> {
 
     /// A pair that is in a word.
     fn define_pair(&mut self, value: Value, word: Operand) {
-        let upper = self.upper_half(word);
+        let upper = if self.split_pairs[value] { self.upper_half(word) } else { Operand::undef(V1) };
         self.pairs[value] = Some(word);
         self.define(value, &[word, upper]);
     }
@@ -267,6 +269,25 @@ impl Selector<'_> {
             _ => self.valu(Opcode::v_lshrrev_b32, V1, &[Operand::c32(16), word]),
         }
     }
+}
+
+/// Pairs whose upper lane is read alone, or as something other than a pair or a word.
+pub(super) fn split_pairs(func: &Function) -> SecondaryMap<Value, bool> {
+    let mut split = SecondaryMap::default();
+    for inst in func.walk() {
+        let results = func.results(inst);
+        let whole = match (func.op(inst), func.payload(inst)) {
+            (Op::Extract, Payload::Lane(lane)) => lane == 0,
+            (Op::Bitcast, _) => func.ty(results[0]) == ShaderType::B32,
+            (op, _) => op.has(Traits::ELEMENTWISE) && func.ty(results[0]) == PAIR,
+        };
+        for &arg in func.args(inst) {
+            if !whole && func.ty(arg) == PAIR {
+                split[arg] = true;
+            }
+        }
+    }
+    split
 }
 
 /// The bits of a half that is a constant.

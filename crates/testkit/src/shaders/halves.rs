@@ -75,7 +75,7 @@ impl Generator<'_> {
 
     fn load(&mut self, float: bool) {
         let lanes = 1 + self.rng.below(4) as u8;
-        let aligned = lanes % 2 == 0 && self.rng.below(4) > 0;
+        let aligned = lanes.is_multiple_of(2) && self.rng.below(4) > 0;
         let (step, align) = if aligned { (4, 2) } else { (2, 1) };
         let room = (OWN_INPUT - u32::from(lanes) * 2) / step;
         let first = self.rng.below(room as usize + 1) as u32 * step;
