@@ -474,7 +474,7 @@ pub(crate) fn front_lowered(
     let halves = parts.first().filter(|_| args.interface.culls).map(|shader| culling::split(shader));
     let halves: Option<[&Shader; 2]> = halves.as_ref().map(|halves| halves.each_ref());
     let parts = halves.as_ref().map_or(parts, |halves| &halves[..]);
-    let mut program = select::select(program, parts, &args, options)?;
+    let mut program = select::select(program, parts, &args, float_mode, options)?;
     if options.lines && parts.iter().any(|part| !part.locs.is_empty()) {
         program.positions = Some(Arc::new(SourcePositions::of(parts)));
     }

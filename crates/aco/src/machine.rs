@@ -363,17 +363,19 @@ pub fn inline(gpu: &Gpu, ty: Type, bits: u64) -> Option<u8> {
     };
     match value {
         0..=64 => return Some(128 + value as u8),
-        -16..=-1 if !ty.is_packed() => return Some((192 - value) as u8),
+        -16..=-1 => return Some((192 - value) as u8),
         _ => {}
     }
     let tau = gpu.generation() >= Gfx::Gfx8;
     let at = match ty {
-        Type::F16 => {
+        // The upper half of a float for pairs is zero.
+        Type::F16 | Type::PkF16 => {
             let halves = [0x3800u64, 0xb800, 0x3c00, 0xbc00, 0x4000, 0xc000, 0x4400, 0xc400];
-            if tau && bits & 0xffff == 0x3118 {
+            let bits = if ty == Type::F16 { bits & 0xffff } else { bits };
+            if tau && bits == 0x3118 {
                 return Some(248);
             }
-            halves.iter().position(|half| *half == bits & 0xffff)
+            halves.iter().position(|half| *half == bits)
         }
         _ if ty.is_packed() || ty.bits() == 16 => None,
         _ if ty.bits() == 64 => {

@@ -373,3 +373,20 @@ fn upper_halves_are_read_in_place() {
         own.halves.push(made);
     });
 }
+
+#[test]
+fn products_of_upper_halves_are_added_by_one_instruction() {
+    let half = RegClass::vgpr_bytes(2);
+    for name in ["gfx1100", "gfx1200"] {
+        check_code(name, 0xc0, &["v_fma_f16"], |own| {
+            own.program.contract = true;
+            let upper = [0, 1, 2].map(|at| {
+                let operands = [own.words[at], Operand::c32(1)];
+                own.append(&NewInst::pseudo(Pseudo::ExtractVector, &[], &operands), half)
+            });
+            let product = own.append(&NewInst::hw(Opcode::v_mul_f16, &[], &upper[..2]), half);
+            let sum = own.append(&NewInst::hw(Opcode::v_add_f16, &[], &[product, upper[2]]), half);
+            own.halves.push(sum);
+        });
+    }
+}

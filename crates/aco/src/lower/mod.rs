@@ -5,7 +5,9 @@ mod arrays;
 mod atomics;
 pub(crate) mod geometry;
 mod graphics;
+pub(crate) mod pairs;
 mod reductions;
+mod words;
 
 pub(crate) use graphics::{keep_outputs, store_primitive_number};
 
@@ -66,10 +68,16 @@ pub fn lower(shader: &mut Shader, options: &Options) {
             double_integrals: options.gpu.generation() == Gfx::Gfx6,
         },
     );
-    changed |= lower_narrow(shader, &NarrowOptions { bits8: true, bits16: true });
+    changed |= words::access_words(shader);
+    if options.gpu.generation() >= Gfx::Gfx9 && pairs::has_halves(shader) {
+        // Lanes of a former vector are seen where copies are gone.
+        passes::standard(shader);
+        changed |= pairs::join(shader);
+    }
+    changed |= lower_narrow(shader, &NarrowOptions { bits8: true, bits16: true, pairs: false });
     changed |= lower_int64(shader, &Int64Options { comparisons: false, ..Int64Options::ALL });
     changed |= lower_division(shader, &DivisionOptions::ALL);
-    changed |= scalarize(shader);
+    changed |= passes::scalarize_except(shader, pairs::PAIR);
     if changed {
         passes::standard(shader);
     }

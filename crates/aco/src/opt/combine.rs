@@ -106,6 +106,7 @@ impl Combiner<'_> {
                 || self.small_product(inst)
                 || self.small_difference(inst)
                 || self.multiply_add(inst)
+                || self.packed_multiply_add(inst)
                 || self.clamp(inst)
                 || self.extreme_of_three(inst)
                 || self.pair(inst)
@@ -530,7 +531,9 @@ impl Combiner<'_> {
         let mods = self.program[inst].mods;
         let mut rest = mods;
         rest.set(Mod::Neg, 0);
+        rest.set(Mod::OpSel, 0);
         if !(twice || once)
+            || mods.get(Mod::OpSel) > 3
             || rest != Mods::default()
             || !matches!(self.program[inst].form, Form::Native | Form::E64)
         {
@@ -552,7 +555,16 @@ impl Combiner<'_> {
             let mut own = inner_mods;
             own.set(Mod::Neg, 0);
             own.set(Mod::Abs, 0);
-            if own != Mods::default() {
+            own.set(Mod::OpSel, 0);
+            // Halves that both read; the product is in a lower half.
+            let upper = inner_mods.get(Mod::OpSel) | (mods.get(Mod::OpSel) >> (1 - at) & 1) << 2;
+            let selects = |source: u8| {
+                upper >> source & 1 == 0
+                    || self.variants.reads_upper(both, Form::E64, source)
+                    || self.variants.reads_upper(both, Form::Native, source)
+            };
+            let low = mods.get(Mod::OpSel) >> at & 1 == 0 && inner_mods.get(Mod::OpSel) < 4;
+            if own != Mods::default() || !low || !(0..3).all(selects) {
                 continue;
             }
             let parts = self.program.operands(inner).to_vec();
@@ -563,6 +575,7 @@ impl Combiner<'_> {
             let data = &mut self.program[inst];
             data.mods.set(Mod::Neg, neg);
             data.mods.set(Mod::Abs, inner_mods.get(Mod::Abs));
+            data.mods.set(Mod::OpSel, upper);
             return true;
         }
         false

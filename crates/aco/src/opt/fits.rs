@@ -19,8 +19,16 @@ pub(super) fn fits(variants: &Variants, opcode: Opcode, operands: &[Operand], lo
     match row.format {
         Format::Sop1 | Format::Sop2 | Format::Sopc => scalar(variants, opcode, operands),
         Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 => vector(variants, opcode, operands, long),
+        // Constants of mixed precision are others.
+        Format::Vop3p if is_packed(variants, opcode) => vector(variants, opcode, operands, true),
         _ => false,
     }
+}
+
+/// Whether all sources are pairs of 16 bits.
+fn is_packed(variants: &Variants, opcode: Opcode) -> bool {
+    let pair = |slot: &OperandSlot| slot.ty.is_packed() && slot.ty.bits() == 32;
+    variants.widest(opcode).is_some_and(|variant| shape::operands(variant).all(pair))
 }
 
 /// The constant, if it needs a literal in a place.

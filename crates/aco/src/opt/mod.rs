@@ -19,6 +19,7 @@ mod mix;
 mod numbering;
 mod offsets;
 mod outputs;
+mod packed;
 mod parts;
 mod rules;
 mod signs;

@@ -2,6 +2,7 @@
 
 use super::{Selected, Selector};
 use crate::ir::{Operand, OperandList, RegClass};
+use crate::lower::pairs::PAIR;
 use unwedge_isa::amdgcn::Opcode;
 use unwedge_isa::amdgcn::model::Gfx;
 use unwedge_shader::ir::{Base, Inst, Op, Payload, Space, Traits, Value, ValueDef};
@@ -74,6 +75,9 @@ impl Selector<'_> {
     pub(super) fn alu(&mut self, inst: Inst) -> Selected<()> {
         let func = self.func;
         let (op, result) = (func.op(inst), func.result(inst));
+        if func.ty(result) == PAIR {
+            return self.pair_alu(inst);
+        }
         if func.ty(result).lanes != 1 {
             return Err(self.unsupported(inst, Some("vectors")));
         }

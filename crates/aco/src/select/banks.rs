@@ -5,6 +5,7 @@
 
 use super::alu::compares_scalar64;
 use super::shape::Shape;
+use crate::lower::pairs::PAIR;
 use unwedge_base::entity::SecondaryMap;
 use unwedge_isa::amdgcn::Gfx;
 use unwedge_shader::analysis::divergence::Divergence;
@@ -147,6 +148,8 @@ impl Walk<'_> {
             // The lowering leaves those that are done in registers of both banks.
             (Op::Reduce, Payload::Reduce(_, 0)) => false,
             (Op::ReadFirst | Op::Broadcast | Op::Ballot | Op::VoteAny | Op::VoteAll, _) => false,
+            // Instructions on pairs are those of the vector ALU.
+            (op, _) if op.has(Traits::ELEMENTWISE) && func.ty(result) == PAIR => true,
             // What is chosen counts, not the condition.
             (Op::Select, _) => func.args(inst)[1..].iter().any(vector),
             // A comparison by the vector ALU gives a mask, which becomes one bit where one is read.

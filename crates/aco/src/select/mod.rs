@@ -21,6 +21,7 @@ mod image;
 mod kernel;
 mod memory;
 mod narrow;
+mod packed;
 mod scratch;
 mod shape;
 mod subgroup;
@@ -33,6 +34,7 @@ use crate::ir::{
     Block, Definition, FloatFreedom, Neighbours, NewInst, Operand, PhysReg, Program, Pseudo, RegClass,
     ScratchArgs, Temp,
 };
+use crate::lower::pairs::PAIR;
 use crate::stages::{HardwareStage, shifts_local_vectors};
 use banks::Banks;
 use flow::Frame;
@@ -54,6 +56,7 @@ pub(crate) fn select(
     mut program: Program,
     parts: &[&Shader],
     args: &Args,
+    float_mode: u8,
     options: &Options,
 ) -> Result<Program, CompileError> {
     for shader in parts {
@@ -90,6 +93,9 @@ pub(crate) fn select(
         banks,
         values: SecondaryMap::default(),
         lanes: Vec::new(),
+        pairs: SecondaryMap::default(),
+        split_pairs: packed::split_pairs(func),
+        keeps_halves: float_mode >> 6 == 3,
         read: lanes_read(func),
         block: None,
         logical: true,
@@ -142,6 +148,12 @@ struct Selector<'a> {
     banks: Banks,
     values: SecondaryMap<Value, LaneList>,
     lanes: Vec<Operand>,
+    /// Words that have both lanes of pairs of 16 bits.
+    pairs: SecondaryMap<Value, Option<Operand>>,
+    /// Pairs whose upper lane is read alone.
+    split_pairs: SecondaryMap<Value, bool>,
+    /// Denormals of 16 bits are kept.
+    keeps_halves: bool,
     /// Which lanes of values are read.
     read: SecondaryMap<Value, u16>,
     /// The block that instructions are added to; `None` where neither the wave nor a lane comes.
@@ -174,6 +186,8 @@ impl<'a> Selector<'a> {
         self.shape = Shape::of(func, &self.divergence);
         self.banks = Banks::of(func, &self.divergence, &self.shape, self.gfx);
         self.values = SecondaryMap::default();
+        self.pairs = SecondaryMap::default();
+        self.split_pairs = packed::split_pairs(func);
         self.lanes.clear();
         self.read = lanes_read(func);
         self.outputs.clear();
@@ -413,10 +427,16 @@ impl Selector<'_> {
         let (from_bits, to_bits) = (func.ty(from).base.bits(), func.ty(to).base.bits());
         let lanes = self.value(from).to_vec();
         let class = self.class(to);
+        if func.ty(to) == PAIR && from_bits == 32 {
+            self.pairs[to] = lanes.first().copied();
+        }
         let new = match (from_bits, to_bits) {
             (a, b) if a == b => lanes,
             (64, 32) => lanes.into_iter().flat_map(|lane| self.words(lane)).collect(),
             (32, 64) => lanes.chunks(2).map(|pair| self.create(class, pair)).collect(),
+            (16, 32) if func.ty(from) == PAIR && self.banks.is_vector(to) && self.since(Gfx::Gfx9) => {
+                vec![self.pair_word(from)]
+            }
             (8 | 16 | 32 | 64, 8 | 16 | 32 | 64) => self.cast_narrow(to, &lanes, from_bits, to_bits),
             _ => return Err(self.unsupported(inst, None)),
         };

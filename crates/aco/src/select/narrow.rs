@@ -3,6 +3,7 @@
 use super::Selector;
 use crate::ir::{Operand, RegClass};
 use unwedge_isa::amdgcn::Opcode;
+use unwedge_isa::amdgcn::model::Gfx;
 use unwedge_shader::ir::Value;
 
 impl Selector<'_> {
@@ -49,6 +50,15 @@ impl Selector<'_> {
 
     /// A word of its parts.
     pub(super) fn join(&mut self, parts: &[Operand], bits: u32, vector: bool) -> Operand {
+        if let [low, high] = *parts
+            && vector
+            && bits == 16
+            && self.keeps_halves
+            && self.since(Gfx::Gfx9)
+            && parts.iter().all(|part| part.as_temp().is_some())
+        {
+            return self.join_halves([(low, false), (high, false)]);
+        }
         let mut word = Operand::c32(0);
         let count = parts.len() as u32;
         for (at, part) in (0..count).zip(parts) {

@@ -263,6 +263,11 @@ fn is_inline(program: &Program, bits: u64, ty: Type) -> bool {
                 || floats.contains(&(bits & !(1 << 63)))
                 || tau && bits == 0x3fc4_5f30_6dc9_c882
         }
+        _ if ty.is_packed() => {
+            // The upper half of a float is zero.
+            let halves = [0x3800, 0xb800, 0x3c00, 0xbc00, 0x4000, 0xc000, 0x4400, 0xc400, 0x3118];
+            small((bits as u32 as i32).into()) || ty == Type::PkF16 && halves.contains(&(bits as u32))
+        }
         _ => {
             let value = bits as u32;
             let floats = [0.5f32, 1.0, 2.0, 4.0].map(f32::to_bits);

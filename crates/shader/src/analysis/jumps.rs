@@ -4,7 +4,7 @@ use crate::ir::{Function, Inst, Op, Payload};
 
 /// All jumps of a function.
 #[derive(Debug, Default)]
-pub(crate) struct Jumps {
+pub struct Jumps {
     /// Target, whether it is a `continue`, the jump; sorted.
     list: Vec<(Inst, bool, Inst)>,
 }

@@ -2,6 +2,6 @@
 
 pub mod alias;
 pub mod divergence;
-pub(crate) mod jumps;
+pub mod jumps;
 pub mod ranges;
 pub mod slots;

@@ -32,6 +32,7 @@ pub use lower::{
 pub use memory::{RedundantOptions, VectorizeOptions, redundant, vectorize};
 pub use pipeline::{PassRun, Pipeline, STANDARD, UnknownPass, standard};
 pub use rules::{Letter, Literal, Pattern, RULES, Rule, RuleClass};
+pub use scalarize::scalarize_except;
 
 use crate::ir::{Op, Shader, ShaderInfo, Traits};
 
@@ -104,7 +105,7 @@ pub const PASSES: &[Pass] = &[
     ),
     Pass::extra(
         "lower-narrow",
-        |shader| lower_narrow(shader, &NarrowOptions { bits8: true, bits16: true }),
+        |shader| lower_narrow(shader, &NarrowOptions { bits8: true, bits16: true, pairs: true }),
         "integers of 8 and 16 bits become words",
     ),
     Pass::extra(

@@ -8,12 +8,23 @@ use unwedge_base::entity::SecondaryMap;
 
 /// Runs the pass.
 pub(super) fn run(shader: &mut Shader) -> bool {
+    run_except(shader, None)
+}
+
+/// Runs the pass `scalarize`, but leaves operations alone whose results have a type that the back end has.
+pub fn scalarize_except(shader: &mut Shader, kept: Type) -> bool {
+    run_except(shader, Some(kept))
+}
+
+fn run_except(shader: &mut Shader, kept: Option<Type>) -> bool {
     shader.functions_mut().iter_mut().fold(false, |changed, func| {
         let mut next = func.first(func.body());
         let mut changed = changed;
         while let Some(inst) = next {
             next = func.after(inst);
-            changed |= split(func, inst);
+            let is_kept = kept
+                .is_some_and(|kept| func.results(inst).first().is_some_and(|value| func.ty(*value) == kept));
+            changed |= !is_kept && split(func, inst);
         }
         flow(func) | changed
     })

@@ -376,7 +376,7 @@ fn integers_of_8_and_16_bits_are_words() {
                 bases,
                 result,
                 lower: &|shader| {
-                    lower_narrow(shader, &NarrowOptions { bits8: true, bits16: true });
+                    lower_narrow(shader, &NarrowOptions { bits8: true, bits16: true, pairs: true });
                 },
                 is_lowered: &|func, inst| {
                     let narrow = |value: &Value| matches!(func.ty(*value).base, Base::B8 | Base::B16);

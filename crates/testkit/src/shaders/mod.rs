@@ -7,6 +7,7 @@ pub mod campaign;
 pub mod checks;
 mod flow;
 mod generator;
+pub mod halves;
 mod interface;
 pub mod lanes;
 mod memory;

@@ -1,8 +1,8 @@
 //! Lowers integers of 8 and 16 bits to 32: takes any shader; afterwards no elementwise operation on integers has operands or a result of
-//! the widths that the options name, except conversions of integers to and from 32 bits. Floats of 16 bits, memory and flow keep their types.
+//! the widths that the options name, except conversions of integers to and from 32 bits, and pairs if the back end has them. Floats of 16 bits, memory and flow keep their types.
 
 use super::rewrite;
-use crate::ir::{Base, Builder, Function, Inst, Op, Rule, Shader, Traits, Value};
+use crate::ir::{Base, Builder, Function, Inst, Op, Rule, Shader, Traits, Type, Value};
 
 /// Which widths the back end does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub struct NarrowOptions {
     pub bits8: bool,
     /// 16 bits.
     pub bits16: bool,
+    /// Not even for vectors of two lanes of 16 bits.
+    pub pairs: bool,
 }
 
 /// Lowers integers of 8 and 16 bits.
@@ -30,6 +32,9 @@ pub fn lower_narrow(shader: &mut Shader, options: &NarrowOptions) -> bool {
             let of = |value: Value| lowered(func.ty(value).base);
             let base = |value: Value| func.ty(value).base;
             let (result, args) = (func.result(inst), func.args(inst));
+            if !options.pairs && func.ty(result) == (Type { base: Base::B16, lanes: 2 }) {
+                return false;
+            }
             match op {
                 // One side has 32 bits afterwards.
                 Op::U2U | Op::I2I => {
