@@ -11,6 +11,7 @@ mod alu;
 mod amd;
 pub(crate) mod atomics;
 mod banks;
+mod cube;
 mod emit;
 mod float;
 mod flow;

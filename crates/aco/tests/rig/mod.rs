@@ -12,6 +12,7 @@ pub mod pipeline;
 pub mod recorded;
 pub mod rounding;
 pub mod straight;
+pub mod textures;
 pub mod translate;
 
 use unwedge_aco::abi::Argument;

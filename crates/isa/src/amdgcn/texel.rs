@@ -7,8 +7,8 @@
 //! what the format holds; of integers that do not fit, and of the rounding into small floats, no source says what
 //! hardware does.
 
-use super::{Gfx, Gpu};
 use super::semantics::soft::{self, Env};
+use super::{Gfx, Gpu};
 use unwedge_hw::amd::formats;
 
 /// What the bits of a component mean.
@@ -88,8 +88,13 @@ impl TexelFormat {
     /// Four signed integers of 32 bits.
     pub const SIGNED: TexelFormat = TexelFormat::words(NumberFormat::Sint);
     /// One float of 16 bits.
-    pub const HALF: TexelFormat =
-        TexelFormat { bits: [16, 0, 0, 0], bytes: 2, number: NumberFormat::Float, shared: false, unsigned_fourth: false };
+    pub const HALF: TexelFormat = TexelFormat {
+        bits: [16, 0, 0, 0],
+        bytes: 2,
+        number: NumberFormat::Float,
+        shared: false,
+        unsigned_fourth: false,
+    };
 
     const fn words(number: NumberFormat) -> TexelFormat {
         TexelFormat { bits: [32; 4], bytes: 16, number, shared: false, unsigned_fourth: false }
@@ -119,7 +124,13 @@ impl TexelFormat {
         // There are floats of 10, 11, 16 and 32 bits only.
         let odd = number == NumberFormat::Float && !shared && !matches!(least, 10 | 11 | 16 | 32);
         let there = total.is_multiple_of(8) && total <= 128 && !wide && !odd;
-        there.then_some(TexelFormat { bits, bytes: (total / 8) as u8, number, shared, unsigned_fourth: false })
+        there.then_some(TexelFormat {
+            bits,
+            bytes: (total / 8) as u8,
+            number,
+            shared,
+            unsigned_fourth: false,
+        })
     }
 
     /// The format that a typed buffer instruction or a buffer descriptor says: the unified code from gfx10 on, before it
