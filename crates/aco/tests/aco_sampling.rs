@@ -27,6 +27,9 @@ const INTEGERS: FormatNames = ("R32G32B32A32_UINT", "32_32_32_32", "UINT");
 const WORDS: FormatNames = ("R32_UINT", "32", "UINT");
 const WORD_FLOATS: FormatNames = ("R32_SFLOAT", "32", "FLOAT");
 
+/// Levels: none is in the middle of two, from which implementations may take either.
+const LEVELS: [f32; 8] = [-1.0, 0.0, 0.25, 0.75, 1.0, 1.25, 1.75, 3.0];
+
 /// How an access finds its descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Choice {
@@ -234,6 +237,10 @@ impl Made {
             let (scale, start) = (float(&mut b, scale), float(&mut b, (rng.below(8) as f32 + 0.5) * scale));
             let mut at = b.alu(Op::FMul, &[number, scale]);
             at = b.alu(Op::FAdd, &[at, start]);
+            if axis == 2 && !cube {
+                lanes.push(at);
+                continue;
+            }
             let bit = if cube { axis != (major + 1) % 3 } else { axis % 2 == 1 };
             let step = bits(&mut b, u32::from(bit), 1);
             let step = b.convert(Op::U2F, Base::B32, step);
@@ -289,14 +296,22 @@ impl Made {
             op
         };
         let compares = !integers && op != Op::ImageQueryLod && shape.dim != Dim::D3 && rng.below(3) == 0;
+        let level = match op {
+            Op::ImageGather => [F::LOD, F::NONE][rng.below(2)],
+            _ => [F::NONE, F::BIAS, F::LOD, F::GRAD][rng.below(4)],
+        };
+        let level = if level == F::BIAS && !derivatives { F::NONE } else { level };
         let linear = !integers && rng.below(2) == 0;
         // Edges of cubes are not compared in filters: corners differ.
         let linear = linear && shape.dim != Dim::Cube;
+        // Derivatives along the axis of a face make levels that are not exact.
+        let exact = shape.dim != Dim::Cube || level != F::GRAD;
         let wraps = [Wrap::Repeat, Wrap::MirroredRepeat, Wrap::ClampToEdge, Wrap::ClampToBorder];
         let sampler = Sampler {
             mag_linear: linear,
             min_linear: linear,
-            mip_linear: !integers && rng.below(2) == 0,
+            // Whether a query rounds the level is not defined.
+            mip_linear: op == Op::ImageQueryLod || !integers && exact && rng.below(2) == 0,
             wrap: [0; 3].map(|_| wraps[rng.below(4)]),
             compare: compares.then_some(DepthCompare::LessEqual),
             max_lod: 15.0,
@@ -323,18 +338,11 @@ impl Made {
                 let mut b = self.builder();
                 args.push(float(&mut b, rng.below(16) as f32 - 7.5));
             }
-            let mut level = [F::NONE, F::BIAS, F::LOD, F::GRAD][rng.below(4)];
-            if op == Op::ImageGather {
-                level = if rng.below(2) == 0 { F::LOD } else { F::NONE };
-            }
-            if level == F::BIAS && !derivatives {
-                level = F::NONE;
-            }
             flags = flags.or(level);
             let mut b = self.builder();
             match level {
                 F::BIAS => args.push(float(&mut b, rng.below(4) as f32)),
-                F::LOD => args.push(float(&mut b, rng.below(9) as f32 / 4.0)),
+                F::LOD => args.push(float(&mut b, LEVELS[rng.below(LEVELS.len())])),
                 F::GRAD => {
                     let lanes = shape.dim.coordinates();
                     for along in 0..2 {
