@@ -306,7 +306,7 @@ impl Scene {
         // What the emulator has.
         let high = u64::from(options.address_high) << 32;
         for (set, table) in &tables {
-            memory.map(high | TABLE + u64::from(*set) * TABLE_STRIDE, table.clone()).expect("free");
+            memory.map(high | (TABLE + u64::from(*set) * TABLE_STRIDE), table.clone()).expect("free");
         }
         memory.map(high | PUSH, self.push.iter().copied().chain([0; 256]).collect()).expect("free");
         for (number, contents) in bindings.memory.iter().enumerate() {
