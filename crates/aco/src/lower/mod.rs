@@ -15,9 +15,9 @@ use crate::compile::Options;
 use unwedge_isa::amdgcn::{Gfx, Gpu};
 use unwedge_shader::ir::{Shader, Stage};
 use unwedge_shader::passes::{
-    self, DivisionOptions, FloatOptions, Int64Options, NarrowOptions, Quads, Reductions, SubgroupOptions,
-    TextureOptions, lower_division, lower_floats, lower_int64, lower_narrow, lower_nonuniform,
-    lower_subgroups, lower_texel_offsets, lower_textures,
+    self, DivisionOptions, FloatOptions, HandleOptions, Int64Options, NarrowOptions, Quads, Reductions,
+    SubgroupOptions, TextureOptions, lower_division, lower_floats, lower_handles, lower_int64, lower_narrow,
+    lower_nonuniform, lower_subgroups, lower_texel_offsets, lower_textures,
 };
 
 /// Lowers a shader for a GPU.
@@ -41,7 +41,12 @@ pub fn lower(shader: &mut Shader, options: &Options) {
     changed |= lower_textures(shader, &TextureOptions { sizes: false, ..TextureOptions::ALL });
     changed |= lower_texel_offsets(shader);
     changed |= atomics::lower(shader, options);
-    if lower_nonuniform(shader) {
+    // A scalar register has a buffer's handle where all lanes choose the same.
+    let chosen = lower_handles(shader, &HandleOptions { uniform_buffers: true });
+    if chosen {
+        passes::standard(shader);
+    }
+    if lower_nonuniform(shader) || chosen {
         // Sampling has derivatives from before its loop.
         passes::lower_derivatives(shader);
         changed = true;

@@ -14,10 +14,6 @@ use unwedge_shader::ir::{
     Value,
 };
 
-/// 1.5: the middle of a face of a cube, as the hardware counts.
-const FACE_CENTRE: u32 = 0x3fc0_0000;
-/// 8.0: numbers of faces from one cube to the next.
-const FACES: u32 = 0x4100_0000;
 /// The component with the number of levels, of a query of sizes.
 const LEVELS: u8 = 8;
 /// The components of a texel of 64 bits.
@@ -278,9 +274,6 @@ impl Selector<'_> {
         let Some(opcode) = opcode(&name).filter(|opcode| self.has(*opcode)) else {
             return Err(self.unsupported(inst, Some("this form of sampling on this GPU")));
         };
-        if given(F::GRAD) && access.dim == Dim::Cube {
-            return Err(self.unsupported(inst, Some("derivatives of directions in a cube")));
-        }
         let mut address = Vec::new();
         if let Some(offset) = self.extra(&operands, F::OFFSET) {
             address.push(self.texel_offset(offset));
@@ -289,16 +282,23 @@ impl Selector<'_> {
             let value = self.extra(&operands, flag);
             address.extend(value.map(|value| self.scalar(value)));
         }
+        let direction = (access.dim == Dim::Cube).then(|| self.cube_direction(&operands.coordinates));
         if given(F::GRAD)
             && let Some(at) = access.flags.operand(F::GRAD)
         {
             for along in operands.rest.iter().skip(at).take(2) {
-                address.extend_from_slice(self.value(*along));
+                let along = self.value(*along).to_vec();
+                match &direction {
+                    Some(direction) => address.extend(self.face_derivative(direction, &along)),
+                    None => address.extend(along),
+                }
             }
         }
-        let coordinates = match access.dim {
-            Dim::Cube => self.cube_coordinates(&operands.coordinates),
-            _ => operands.coordinates.clone(),
+        let coordinates = match &direction {
+            Some(direction) => {
+                self.cube_coordinates(direction, operands.coordinates.get(3).copied()).to_vec()
+            }
+            None => operands.coordinates.clone(),
         };
         address.extend(coordinates);
         if let Some(lod) = lod.filter(|_| !zero) {
@@ -351,29 +351,6 @@ impl Selector<'_> {
             };
         }
         packed
-    }
-
-    /// Coordinates in the face of a cube that a direction meets, and the face; of a layer, its faces follow those before.
-    fn cube_coordinates(&mut self, direction: &[Operand]) -> Vec<Operand> {
-        use Opcode as O;
-        let v1 = RegClass::V1;
-        let [x, y, z] = [0, 1, 2].map(|at| direction.get(at).copied().unwrap_or(Operand::undef(v1)));
-        let xyz = [x, y, z].map(|axis| self.in_vgpr(axis));
-        let [major, s, t, face] = [O::v_cubema_f32, O::v_cubesc_f32, O::v_cubetc_f32, O::v_cubeid_f32]
-            .map(|opcode| self.valu(opcode, v1, &xyz));
-        let mut absolute = Mods::default();
-        absolute.set(Mod::Abs, 1);
-        let scale = self.valu_with(O::v_rcp_f32, v1, &[major], absolute);
-        let centre = self.in_vgpr(Operand::c32(FACE_CENTRE));
-        let [s, t] = [s, t].map(|part| self.valu(O::v_fma_f32, v1, &[part, scale, centre]));
-        let face = match direction.get(3) {
-            Some(layer) => {
-                let (layer, faces) = (self.in_vgpr(*layer), self.in_vgpr(Operand::c32(FACES)));
-                self.valu(O::v_fma_f32, v1, &[layer, faces, face])
-            }
-            None => face,
-        };
-        vec![s, t, face]
     }
 
     /// Integer coordinates of a texel, then the sample; and how the image is addressed.

@@ -11,6 +11,7 @@ mod alu;
 mod amd;
 pub(crate) mod atomics;
 mod banks;
+mod cube;
 mod double;
 mod emit;
 mod float;

@@ -306,8 +306,13 @@ impl GroupExpectation {
             .map(|(point, bytes)| (*point, bindings.bind(*point, bytes.clone())))
             .collect();
         let limits = Limits { steps: STEPS, ..Limits::default() };
-        let options =
-            interp::Options { robust: true, races: false, subgroup_size: case.lanes as u32, limits };
+        let options = interp::Options {
+            robust: true,
+            races: false,
+            subgroup_size: case.lanes as u32,
+            limits,
+            ..interp::Options::default()
+        };
         let one = |shader: &Shader, inputs: &[InvocationInput], bindings: &mut Bindings| {
             let run = run_stage(shader, inputs.to_vec(), bindings, &mut NoImages, &options);
             let (outputs, report) = run.map_err(|error| error.to_string())?;

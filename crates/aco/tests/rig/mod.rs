@@ -13,6 +13,7 @@ pub mod images;
 pub mod pipeline;
 pub mod recorded;
 pub mod rounding;
+pub mod scene;
 pub mod straight;
 pub mod texts;
 pub mod textures;

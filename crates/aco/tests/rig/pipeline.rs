@@ -466,8 +466,13 @@ impl Case {
             .map(|(point, bytes)| (*point, bindings.bind(*point, bytes.clone())))
             .collect();
         let limits = Limits { steps: STEPS, ..Limits::default() };
-        let options =
-            interp::Options { robust: true, races: false, subgroup_size: self.lanes as u32, limits };
+        let options = interp::Options {
+            robust: true,
+            races: false,
+            subgroup_size: self.lanes as u32,
+            limits,
+            ..interp::Options::default()
+        };
         let mut images = self.textures.images();
         let mut outputs = Vec::new();
         for wave in self.inputs.chunks(self.lanes) {

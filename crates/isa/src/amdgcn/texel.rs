@@ -7,8 +7,8 @@
 //! what the format holds; of integers that do not fit, and of the rounding into small floats, no source says what
 //! hardware does.
 
-use super::Gpu;
 use super::semantics::soft::{self, Env};
+use super::{Gfx, Gpu};
 use unwedge_hw::amd::formats;
 
 /// What the bits of a component mean.
@@ -47,6 +47,16 @@ impl NumberFormat {
         })
     }
 
+    /// The same without signs.
+    const fn unsigned(self) -> NumberFormat {
+        match self {
+            NumberFormat::Snorm => NumberFormat::Unorm,
+            NumberFormat::Sscaled => NumberFormat::Uscaled,
+            NumberFormat::Sint => NumberFormat::Uint,
+            number => number,
+        }
+    }
+
     /// Whether values are integers in registers; else they are floats.
     pub const fn is_integer(self) -> bool {
         matches!(self, NumberFormat::Uint | NumberFormat::Sint)
@@ -63,7 +73,12 @@ pub struct TexelFormat {
     number: NumberFormat,
     /// Three components share the exponent above them.
     shared: bool,
+    /// The fourth component is loaded as an unsigned one.
+    unsigned_fourth: bool,
 }
+
+/// The target of Stoney, the only GPU of gfx8 that has signs of components of two bits, and an LDS of 16 banks.
+pub const STONEY: [u8; 3] = [8, 1, 0];
 
 impl TexelFormat {
     /// Four floats of 32 bits.
@@ -73,11 +88,16 @@ impl TexelFormat {
     /// Four signed integers of 32 bits.
     pub const SIGNED: TexelFormat = TexelFormat::words(NumberFormat::Sint);
     /// One float of 16 bits.
-    pub const HALF: TexelFormat =
-        TexelFormat { bits: [16, 0, 0, 0], bytes: 2, number: NumberFormat::Float, shared: false };
+    pub const HALF: TexelFormat = TexelFormat {
+        bits: [16, 0, 0, 0],
+        bytes: 2,
+        number: NumberFormat::Float,
+        shared: false,
+        unsigned_fourth: false,
+    };
 
     const fn words(number: NumberFormat) -> TexelFormat {
-        TexelFormat { bits: [32; 4], bytes: 16, number, shared: false }
+        TexelFormat { bits: [32; 4], bytes: 16, number, shared: false, unsigned_fourth: false }
     }
 
     /// A format by its name: `8_8_8_8_UNORM`, `10_11_11_FLOAT`.
@@ -104,7 +124,13 @@ impl TexelFormat {
         // There are floats of 10, 11, 16 and 32 bits only.
         let odd = number == NumberFormat::Float && !shared && !matches!(least, 10 | 11 | 16 | 32);
         let there = total.is_multiple_of(8) && total <= 128 && !wide && !odd;
-        there.then_some(TexelFormat { bits, bytes: (total / 8) as u8, number, shared })
+        there.then_some(TexelFormat {
+            bits,
+            bytes: (total / 8) as u8,
+            number,
+            shared,
+            unsigned_fourth: false,
+        })
     }
 
     /// The format that a typed buffer instruction or a buffer descriptor says: the unified code from gfx10 on, before it
@@ -119,6 +145,18 @@ impl TexelFormat {
     pub fn image(code: u32, gpu: &Gpu) -> Option<TexelFormat> {
         let (data, number) = formats::image(code, gpu.generation())?;
         TexelFormat::of_names(data, number)
+    }
+
+    /// Whether loads of buffers ignore the sign of the fourth component, which has two bits, as GPUs up to gfx8 do except Stoney.
+    pub fn loads_unsigned_fourth(&self, gpu: &Gpu) -> bool {
+        let signed = matches!(self.number, NumberFormat::Snorm | NumberFormat::Sscaled | NumberFormat::Sint);
+        self.bits[3] == 2 && signed && gpu.generation() <= Gfx::Gfx8 && gpu.version() != STONEY
+    }
+
+    /// The format with the sign of the fourth component ignored by loads.
+    #[must_use]
+    pub const fn with_unsigned_fourth(self) -> TexelFormat {
+        TexelFormat { unsigned_fourth: true, ..self }
     }
 
     /// Bytes of a texel: 1 to 16.
@@ -155,7 +193,9 @@ impl TexelFormat {
             let width = u32::from(self.bits[at]);
             if width != 0 {
                 let bits = (all >> lsb) as u32 & (u32::MAX >> (32 - width));
-                *place = loaded(self.number, bits, width, at == 3);
+                let unsigned = at == 3 && self.unsigned_fourth;
+                let number = if unsigned { self.number.unsigned() } else { self.number };
+                *place = loaded(number, bits, width, at == 3);
                 lsb += width;
             }
         }

@@ -132,7 +132,9 @@ fn workgroup(
         .zip(0..)
         .map(|(ids, subgroup)| {
             let position = WavePosition { subgroup, ..position };
-            Wave::new(shader, layout, position, width, ids.iter().map(input).collect())
+            let mut wave = Wave::new(shader, layout, position, width, ids.iter().map(input).collect());
+            wave.extremes_keep_denormals = cx.options.extremes_keep_denormals;
+            wave
         })
         .collect();
     let mut stops = vec![Stop::Slice; waves.len()];

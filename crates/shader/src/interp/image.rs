@@ -289,7 +289,7 @@ impl Wave<'_> {
                 if old == compared { stored[0] } else { old }
             }
             Payload::ImageAtomic(atomic, _) => {
-                semantics::atomic(atomic, base, &self.shader.info, old, stored[0])
+                semantics::atomic(atomic, &self.atomic_environment(atomic, base), old, stored[0])
             }
             _ => old,
         };

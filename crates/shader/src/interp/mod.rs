@@ -60,12 +60,21 @@ pub struct Options {
     pub robust: bool,
     /// Whether races are looked for.
     pub races: bool,
+    /// Of floats of 16, 32 and 64 bits, whether minima and maxima, atomic ones too, keep denormals even if the shader flushes them, as machines may
+    /// where the mode is theirs to choose.
+    pub extremes_keep_denormals: [bool; 3],
     /// What the run may use.
     pub limits: Limits,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { subgroup_size: 32, robust: false, races: true, limits: Limits::default() }
+        Options {
+            subgroup_size: 32,
+            robust: false,
+            races: true,
+            extremes_keep_denormals: [false; 3],
+            limits: Limits::default(),
+        }
     }
 }

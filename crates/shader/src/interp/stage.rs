@@ -93,6 +93,7 @@ pub fn run_stage(
     let count = inputs.len();
     let position = WavePosition { subgroups: 1, ..WavePosition::default() };
     let mut wave = Wave::new(shader, &layout, position, width, inputs);
+    wave.extremes_keep_denormals = options.extremes_keep_denormals;
     // Barriers of a patch wait for nobody else.
     while wave.run(&mut cx, SLICE)? != Stop::End {}
     let outputs = (0..count).map(|invocation| InvocationOutput {

@@ -138,7 +138,7 @@ impl Wave<'_> {
         let Payload::Reduce(reduced, cluster) = self.function.payload(inst) else { return };
         let op = self.function.op(inst);
         let base = self.function.ty(self.function.args(inst)[0]).base;
-        let env = Eval::new(base, &self.shader.info);
+        let env = self.environment(reduced, Eval::new(base, &self.shader.info));
         let size = if cluster == 0 { self.width } else { usize::from(cluster) };
         let combine = |a: Lane, b: Lane| semantics::eval(reduced, &env, &[a?, b?]);
         for lane in 0..self.operand_lanes(inst) {

@@ -13,8 +13,8 @@ use super::slots::{SLOT_BYTES, Slots};
 use super::stage::{InvocationInput, VertexOutput};
 use super::{Limits, Options};
 use crate::ir::{
-    Base, Func, Function, Inst, InterpAt, MemAccess, MemoryKinds, Op, Payload, Resource, Shader, Space,
-    Stage, Storage, SystemValue, Traits, Type, TypeNode, Value, Var, VarFlags,
+    AtomicOp, Base, Func, Function, Inst, InterpAt, MemAccess, MemoryKinds, Op, Payload, Resource, Shader,
+    Space, Stage, Storage, SystemValue, Traits, Type, TypeNode, Value, Var, VarFlags,
 };
 use crate::semantics::{self, Eval};
 use unwedge_base::entity::Entity;
@@ -83,6 +83,8 @@ pub(super) struct Wave<'s> {
     /// What barriers without execution ordered since the last one of the workgroup.
     pub fenced: MemoryKinds,
     pub moved: Vec<(u64, bool)>,
+    /// As the option of this name says.
+    pub extremes_keep_denormals: [bool; 3],
 }
 
 /// Host memory that an emitted vertex takes beside its outputs, at most.
@@ -138,6 +140,7 @@ impl<'s> Wave<'s> {
             workgroup_barriers: BarrierCounts::default(),
             fenced: MemoryKinds::NONE,
             moved: Vec::new(),
+            extremes_keep_denormals: [false; 3],
         };
         wave.take_inputs();
         wave
@@ -298,9 +301,23 @@ impl<'s> Wave<'s> {
 
 /// Values.
 impl Wave<'_> {
+    /// The environment of an operation, by that of others.
+    pub(super) fn environment(&self, op: Op, env: Eval) -> Eval {
+        match op {
+            Op::FMin | Op::FMax => env.keeping_denormals(self.extremes_keep_denormals),
+            _ => env,
+        }
+    }
+
+    /// The environment of an atomic operation.
+    pub(super) fn atomic_environment(&self, op: AtomicOp, base: Base) -> Eval {
+        let env = Eval::new(base, &self.shader.info);
+        semantics::atomic_op(op).map_or(env, |op| self.environment(op, env))
+    }
+
     fn elementwise(&mut self, inst: Inst) {
         let (function, op) = (self.function, self.function.op(inst));
-        let env = Eval::of(function, inst, &self.shader.info);
+        let env = self.environment(op, Eval::of(function, inst, &self.shader.info));
         let args = function.args(inst);
         let result = function.result(inst);
         let to = self.slot(result);
@@ -857,11 +874,13 @@ impl Wave<'_> {
                     known
                 }
             }
-            Payload::Atomic(op, _) => semantics::atomic(op, ty.base, &self.shader.info, known, operand),
+            Payload::Atomic(op, _) => {
+                semantics::atomic(op, &self.atomic_environment(op, ty.base), known, operand)
+            }
             _ => known,
         };
         let operands = if compared { &args[..2] } else { &args[..1] };
-        let replaces = matches!(function.payload(inst), Payload::Atomic(crate::ir::AtomicOp::Exchange, _));
+        let replaces = matches!(function.payload(inst), Payload::Atomic(AtomicOp::Exchange, _));
         let poison = operands.iter().any(|&value| self.is_poison(value, invocation))
             || old.is_none() && (compared || !replaces);
         if poison {

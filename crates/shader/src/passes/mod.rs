@@ -24,10 +24,11 @@ mod unroll;
 mod variables;
 
 pub use lower::{
-    AtomicTarget, DivisionOptions, FloatOptions, Int64Options, NarrowOptions, Quads, Reductions,
-    SubgroupOptions, TextureOptions, collect_outputs, lower_atomics, lower_bounds, lower_derivatives,
-    lower_division, lower_floats, lower_int64, lower_io, lower_locals, lower_narrow, lower_nonuniform,
-    lower_outputs, lower_subgroups, lower_texel_offsets, lower_textures, remove_unread_outputs,
+    AtomicTarget, DivisionOptions, FloatOptions, HandleOptions, Int64Options, NarrowOptions, Quads,
+    Reductions, SubgroupOptions, TextureOptions, collect_outputs, lower_atomics, lower_bounds,
+    lower_derivatives, lower_division, lower_floats, lower_handles, lower_int64, lower_io, lower_locals,
+    lower_narrow, lower_nonuniform, lower_outputs, lower_subgroups, lower_texel_offsets, lower_textures,
+    remove_unread_outputs,
 };
 pub use memory::{RedundantOptions, VectorizeOptions, redundant, vectorize};
 pub use pipeline::{PassRun, Pipeline, STANDARD, UnknownPass, standard};
@@ -117,6 +118,11 @@ pub const PASSES: &[Pass] = &[
         "lower-atomics",
         |shader| lower_atomics(shader, &|_, _, _| true),
         "atomic operations become loops around a compare-and-swap",
+    ),
+    Pass::extra(
+        "lower-handles",
+        |shader| lower_handles(shader, &HandleOptions { uniform_buffers: false }),
+        "handles that are chosen become choices of bindings and indices",
     ),
     Pass::extra(
         "lower-nonuniform",

@@ -45,6 +45,15 @@ impl Eval {
         Eval { t, source, modes: info.float_modes }
     }
 
+    /// The environment of an operation that keeps denormals of some of the widths 16, 32 and 64.
+    #[must_use]
+    pub fn keeping_denormals(mut self, widths: [bool; 3]) -> Eval {
+        for (mode, _) in self.modes.iter_mut().zip(widths).filter(|(_, keeps)| *keeps) {
+            mode.flush = Some(false);
+        }
+        self
+    }
+
     fn mode(&self, base: Base) -> FloatMode {
         match base {
             Base::B16 => self.modes[0],
@@ -107,9 +116,9 @@ pub fn atomic_op(op: AtomicOp) -> Option<Op> {
 }
 
 /// The value that an atomic operation writes if memory holds `old`.
-pub fn atomic(op: AtomicOp, base: Base, info: &ShaderInfo, old: u64, operand: u64) -> u64 {
+pub fn atomic(op: AtomicOp, env: &Eval, old: u64, operand: u64) -> u64 {
     let Some(alu) = atomic_op(op) else { return operand };
-    eval(alu, &Eval::new(base, info), &[old, operand]).unwrap_or(operand)
+    eval(alu, env, &[old, operand]).unwrap_or(operand)
 }
 
 /// The identity of an operation that reductions and scans use; `None` for others.

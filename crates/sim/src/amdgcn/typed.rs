@@ -47,8 +47,10 @@ impl Typed {
         // A descriptor of zeros has no bytes that its format could matter to.
         let format =
             if words == [0; 4] { TexelFormat::of_name("32_UINT") } else { TexelFormat::buffer(code, gpu) };
+        let format = format?;
+        let ignores_sign = format.loads_unsigned_fourth(gpu);
         Some(Texel {
-            format: format?,
+            format: if ignores_sign { format.with_unsigned_fourth() } else { format },
             select: if self.code.is_some() { IDENTITY } else { selected(word) },
             mask: (1 << self.components) - 1,
             halves: self.halves,

@@ -156,7 +156,13 @@ pub fn observe(shader: &Shader, setup: &Setup) -> Result<Observed, NotComparable
     let mut images = MadeImages::default();
     let limits = Limits { steps: setup.steps, memory: 1 << 26 };
     // Passes keep the order of accesses, so that races end the same way here.
-    let options = Options { subgroup_size: setup.subgroup_size, robust: true, races: false, limits };
+    let options = Options {
+        subgroup_size: setup.subgroup_size,
+        robust: true,
+        races: false,
+        limits,
+        ..Options::default()
+    };
     let result = if shader.info.stage == Stage::Compute {
         let report = run_compute(shader, Dispatch::new([2, 1, 1]), &mut bindings, &mut images, &options);
         report.map(|report| (Vec::new(), report))

@@ -406,11 +406,12 @@ impl EmulationView {
         if request.compare {
             let own = Bindings { memory: before.clone(), ..bindings.clone() };
             let flushing = as_compiled(shader, compiled.compiled.float_mode);
-            view.compare(&flushing, &mut own.clone(), bindings, gpu, request)?;
-            // Minima and maxima of GPUs before gfx9 keep denormals in every mode. The shader allows that, too.
+            view.compare(&flushing, [false; 3], &mut own.clone(), bindings, gpu, request)?;
+            // Minima and maxima of GPUs before gfx9 keep denormals in every mode, and so does memory in atomic operations. The shader allows that, too.
             if flushing.info.float_modes != shader.info.float_modes && !view.differences.is_empty() {
                 let differences = std::mem::take(&mut view.differences);
-                view.compare(shader, &mut own.clone(), bindings, gpu, request)?;
+                let open = shader.info.float_modes.map(|mode| mode.flush.is_none());
+                view.compare(&flushing, open, &mut own.clone(), bindings, gpu, request)?;
                 if !view.differences.is_empty() || view.not_compared().is_some() {
                     (view.differences, view.comparison) = (differences, Some(Ok(())));
                 }
@@ -427,10 +428,11 @@ impl EmulationView {
         Ok(view)
     }
 
-    /// Runs the interpreter on `own`, and compares it with what the code left.
+    /// Runs the interpreter on `own`, and compares it with what the code left. Minima and maxima may keep denormals that other operations flush.
     fn compare(
         &mut self,
         shader: &Shader,
+        extremes_keep_denormals: [bool; 3],
         own: &mut Bindings,
         left: &Bindings,
         gpu: &Gpu,
@@ -450,7 +452,8 @@ impl EmulationView {
         let defaults = ShaderLimits::default();
         let enough = self.instructions.saturating_mul(STEPS_OF_INSTRUCTION).saturating_add(defaults.steps);
         let limits = ShaderLimits { steps: request.steps.saturating_mul(waves).min(enough), ..defaults };
-        let options = ShaderOptions { subgroup_size, limits, ..ShaderOptions::default() };
+        let options =
+            ShaderOptions { subgroup_size, limits, extremes_keep_denormals, ..ShaderOptions::default() };
         let ran =
             run_compute(shader, ShaderDispatch::new(request.workgroups.0), own, &mut NoImages, &options);
         let comparison = match ran {

@@ -16,10 +16,10 @@ use unwedge_shader::ir::{Base, FIRST_LOCATION_SLOT, Inst, SlotAccess};
 
 /// The most that the immediate of a buffer instruction is.
 const MAX_OFFSET: u32 = 4095 - 16;
+/// -1.0, the least value of a normalized component.
+const MINUS_ONE: u32 = 0xbf80_0000;
 /// Codes of formats in typed instructions.
 const FORMAT_CODES: u32 = 128;
-/// The target of Stoney, the only GPU of gfx8 that has signs of components of two bits, and an LDS of 16 banks.
-pub(super) const STONEY: [u8; 3] = [8, 1, 0];
 
 /// The code of a format of which this is true.
 fn format_code(gpu: &Gpu, is_it: impl Fn(&TexelFormat) -> bool) -> Option<u32> {
@@ -45,11 +45,6 @@ impl AttributeLoads {
             let plain =
                 matches!(format.number(), NumberFormat::Float | NumberFormat::Uint | NumberFormat::Sint);
             return plain.then_some(AttributeLoads::Dwords);
-        }
-        let signed =
-            matches!(format.number(), NumberFormat::Snorm | NumberFormat::Sscaled | NumberFormat::Sint);
-        if bits[3] == 2 && signed && generation <= Gfx::Gfx8 && gpu.version() != STONEY {
-            return None;
         }
         let unit = u32::from(format.bytes()).min(4);
         let apart = generation == Gfx::Gfx6 || generation >= Gfx::Gfx10;
@@ -191,7 +186,31 @@ impl Selector<'_> {
         if input.swapped {
             lanes.swap(0, 2);
         }
+        if count == 4 && input.format.loads_unsigned_fourth(&self.program.gpu) {
+            lanes[3] = self.sign_of_two_bits(lanes[3], input.format.number());
+        }
         Ok(lanes)
+    }
+
+    /// The signed component of two bits that was loaded as an unsigned one.
+    fn sign_of_two_bits(&mut self, loaded: Operand, number: NumberFormat) -> Operand {
+        use Opcode as O;
+        let v1 = RegClass::V1;
+        let (bits, first) = match number {
+            // The lowest bits of the exponents of 0, 1/3, 2/3 and 1 are 0, 1, 2 and 3.
+            NumberFormat::Snorm => (loaded, 23),
+            NumberFormat::Sscaled => (self.valu(O::v_cvt_u32_f32, v1, &[loaded]), 0),
+            _ => (loaded, 0),
+        };
+        let value = self.valu(O::v_bfe_i32, v1, &[bits, Operand::c32(first), Operand::c32(2)]);
+        match number {
+            NumberFormat::Sint => value,
+            NumberFormat::Sscaled => self.valu(O::v_cvt_f32_i32, v1, &[value]),
+            _ => {
+                let value = self.valu(O::v_cvt_f32_i32, v1, &[value]);
+                self.valu(O::v_max_f32, v1, &[Operand::c32(MINUS_ONE), value])
+            }
+        }
     }
 
     /// The element that instances have which follow each other, as many as the divisor.

@@ -3,12 +3,12 @@
 //! Up to gfx10 an interpolation reads parameters in LDS. Later they are loaded into the lanes of a quad first: into any register where all lanes of the quad are
 //! active (at the start of the shader, or outside of divergent constructs), and elsewhere into a linear one.
 
-use super::attributes::STONEY;
 use super::{Selected, Selector};
 use crate::abi::{Argument, PixelInput, PixelProlog};
 use crate::ir::{Definition, Operand, PhysReg, Pseudo, RegClass};
 use unwedge_isa::amdgcn::Opcode;
 use unwedge_isa::amdgcn::model::Gfx;
+use unwedge_isa::amdgcn::texel::STONEY;
 use unwedge_shader::ir::{Base, Inst, InterpAt, Modes, SlotAccess, SystemValue};
 
 /// The code of P0 as the vertex of a move.

@@ -3,9 +3,12 @@
 //!
 //! Where the index or the access is marked `nonuniform`, the access becomes a loop: each iteration takes the index of the first remaining invocation, and the invocations with the same
 //! index do the access and leave the loop. Other indices are the same in all invocations of a correct shader, even if the analysis cannot prove it, so the index of
-//! the first invocation is used. Quads are not complete in the loop, so sampling uses derivatives that are computed before it. Level-of-detail queries cannot do so, and are left as they are.
+//! the first invocation is used. Quads are not complete in the loop, so sampling uses derivatives that are computed before it. Level-of-detail queries cannot do
+//! so. All invocations stay in their loop, query each descriptor, and keep the result of their own.
 
 use super::at_end;
+use super::subgroups::{ballot, invocation};
+use super::subgroups_reduce::{is_empty, lowest_bit};
 use super::textures::{operand, set_operands};
 use crate::analysis::divergence::Divergence;
 use crate::ir::{
@@ -80,7 +83,7 @@ fn access_of(func: &Function, inst: Inst) -> Access {
 }
 
 /// Whether an access takes its level from the quad.
-fn reads_quad(func: &Function, inst: Inst) -> bool {
+pub(super) fn reads_quad(func: &Function, inst: Inst) -> bool {
     let Payload::Image(image) = func.payload(inst) else { return false };
     let given = ImageFlags::LOD.or(ImageFlags::GRAD);
     matches!(func.op(inst), Op::ImageSample | Op::ImageQueryLod) && !image.flags.any(given)
@@ -106,7 +109,8 @@ fn lower(
     if derivatives && reads_quad(func, inst) {
         let Payload::Image(image) = func.payload(inst) else { return false };
         if func.op(inst) == Op::ImageQueryLod {
-            return false;
+            query_in_loop(func, inst, descriptors, substitution);
+            return true;
         }
         set_derivatives(func, inst, image);
     }
@@ -147,6 +151,69 @@ fn lower(
     true
 }
 
+/// The number of the lowest invocation of a ballot that is not empty.
+pub(super) fn lowest_bit_of(b: &mut Builder<'_>, ballot: Value) -> Value {
+    let words = [0, 1, 2, 3].map(|word| b.extract(ballot, word));
+    lowest_bit(b, &words)
+}
+
+/// Writes a loop over the descriptors, which carries who has not queried yet and the results so far.
+fn query_in_loop(
+    func: &mut Function,
+    inst: Inst,
+    descriptors: &[ChosenDescriptor],
+    substitution: &mut Substitution,
+) {
+    let loc = func.loc(inst);
+    let mut args = func.args(inst).to_vec();
+    let ty = func.ty(func.result(inst));
+    let mut b = Builder::before(func, inst);
+    let (everyone, nothing) = (b.bool(true), b.undef(ty));
+    let (whole, body) = b.loop_(&[everyone, nothing], &[ty]);
+    let (remains, taken) = (b.func.params(body)[0], b.func.params(body)[1]);
+    let mut b = at_end(b.func, body, loc);
+    let remaining = ballot(&mut b, remains);
+    let words = [0, 1, 2, 3].map(|word| b.extract(remaining, word));
+    let none = is_empty(&mut b, &words);
+    let (check, then, other) = b.if_(none, &[]);
+    at_end(b.func, then, loc).break_(whole, &[taken]);
+    at_end(b.func, other, loc).break_(check, &[]);
+    let mut b = at_end(func, body, loc);
+    let lowest = lowest_bit(&mut b, &words);
+    let own = invocation(&mut b);
+    // An undefined index may not even be equal to itself.
+    let mut done = b.alu(Op::IEq, &[own, lowest]);
+    let mut same: Option<Value> = None;
+    let mut firsts = Vec::new();
+    for chosen in descriptors {
+        let first = b.value(Op::Broadcast, Payload::None, &[chosen.index, lowest], Type::B32);
+        let equal = b.alu(Op::IEq, &[first, chosen.index]);
+        same = Some(match same {
+            Some(other) => b.alu(Op::IAnd, &[other, equal]),
+            None => equal,
+        });
+        firsts.push(first);
+    }
+    for (chosen, handle) in descriptors.iter().zip(make_handles(&mut b, descriptors, &firsts)) {
+        args[chosen.operand] = handle;
+    }
+    done = same.map_or(done, |same| b.alu(Op::IOr, &[same, done]));
+    let found = b.value(Op::ImageQueryLod, b.func.payload(inst), &args, ty);
+    let lanes: Vec<Value> = (0..ty.lanes)
+        .map(|lane| {
+            let (new, old) = (b.extract(found, lane), b.extract(taken, lane));
+            let takes = b.alu(Op::IAnd, &[done, remains]);
+            b.alu(Op::Select, &[takes, new, old])
+        })
+        .collect();
+    let taken = b.vec(&lanes);
+    let others = b.alu(Op::INot, &[done]);
+    let remains = b.alu(Op::IAnd, &[remains, others]);
+    b.continue_(whole, &[remains, taken]);
+    substitution.replace(func.result(inst), func.result(whole));
+    func.unlink(inst);
+}
+
 /// The indices of the first invocation. An index that several descriptors share is read once.
 fn make_indices(b: &mut Builder<'_>, descriptors: &[ChosenDescriptor]) -> Vec<Value> {
     let mut read: Vec<(Value, Value)> = Vec::new();
@@ -179,7 +246,7 @@ fn make_handles(b: &mut Builder<'_>, descriptors: &[ChosenDescriptor], indices: 
 }
 
 /// Samples with the derivatives of the coordinates in the quad, which a bias scales.
-fn set_derivatives(func: &mut Function, inst: Inst, image: ImageAccess) {
+pub(super) fn set_derivatives(func: &mut Function, inst: Inst, image: ImageAccess) {
     let bias = operand(func, inst, image, ImageFlags::BIAS);
     let coordinates = func.args(inst)[2];
     let mut b = Builder::before(func, inst);

@@ -18,7 +18,7 @@ pub(super) fn lowest_active(b: &mut Builder, words: u8) -> Value {
 }
 
 /// The number of the lowest bit that is set in words, one of which is not zero.
-fn lowest_bit(b: &mut Builder, words: &[Value]) -> Value {
+pub(super) fn lowest_bit(b: &mut Builder, words: &[Value]) -> Value {
     let zero = b.u32(0);
     let mut lowest = None;
     for (word, &bits) in (0..4u8).zip(words).rev() {
@@ -69,7 +69,7 @@ fn reduce_all(b: &mut Builder, reduced: Op, value: Value, count: u8) -> Option<V
 }
 
 /// Whether no bit of words is set.
-fn is_empty(b: &mut Builder, words: &[Value]) -> Value {
+pub(super) fn is_empty(b: &mut Builder, words: &[Value]) -> Value {
     let zero = b.u32(0);
     let mut rest = zero;
     for &word in words {

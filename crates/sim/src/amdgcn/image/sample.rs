@@ -178,8 +178,10 @@ pub(super) fn exec(
     let unnormalized = access.unnormalized || sampler.unnormalized;
     for lane in bits(lanes) {
         let (raw, limited) = detail(&parts, sampled, image, &sampler, unnormalized, lane);
+        let last = image.last_level.saturating_sub(image.base_level);
         if sampled.query {
-            values[lane] = [limited.to_bits(), raw.to_bits(), 0, 0];
+            // The level that is accessed is one that the image has.
+            values[lane] = [limited.clamp(0.0, last as f32).to_bits(), raw.to_bits(), 0, 0];
             continue;
         }
         if sampler.is_anisotropic(limited) && !sampled.gather {
@@ -197,7 +199,6 @@ pub(super) fn exec(
             offset: [0, 8, 16].map(|lsb| (parts.offset[lane] << (26 - lsb)) as i32 >> 26),
             unnormalized,
         };
-        let last = image.last_level.saturating_sub(image.base_level);
         let (level, next, weight) = sampler.levels(limited, last);
         let found = if sampled.gather {
             let component = access.mask.trailing_zeros().min(3) as usize;
