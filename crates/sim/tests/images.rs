@@ -403,7 +403,9 @@ fn levels_by_derivatives() {
         assert!(done.outcome.faults.is_empty(), "{:?}", done.outcome.faults);
         assert_eq!(done.floats(5, 4, 1), [level], "{step}");
         assert_eq!(done.floats(5, 7, 1), [level], "{step}");
-        assert_eq!(done.floats(5, 5, 2), [(step * 8.0).log2(); 2], "{step}");
+        let raw = (step * 8.0).log2();
+        // The accessed level, which the image has, and the computed one.
+        assert_eq!(done.floats(5, 5, 2), [raw.clamp(0.0, 3.0), raw], "{step}");
     }
 }
 
