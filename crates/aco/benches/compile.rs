@@ -1,7 +1,7 @@
 //! How fast shaders are compiled: the recorded ones of the data. Times are for all of them; the counter gives shaders a second.
 
 use divan::counter::ItemsCount;
-use unwedge_aco::{Compiler, Options};
+use unwedge_aco::{Compiler, Lowered, Options, lower_shader};
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_shader::front::{ShaderFile, spirv};
 use unwedge_shader::ir::Shader;
@@ -36,6 +36,19 @@ fn back_end(bencher: divan::Bencher<'_, '_>, gpu: &str) {
     bencher.counter(ItemsCount::new(count)).with_inputs(|| shaders.clone()).bench_local_values(
         |mut shaders| shaders.iter_mut().filter_map(|shader| compiler.compile(shader, &options).ok()).count(),
     );
+}
+
+/// From instruction selection to code.
+#[divan::bench(args = GPUS, sample_count = 10)]
+fn lowered(bencher: divan::Bencher<'_, '_>, gpu: &str) {
+    let mut shaders: Vec<Shader> = modules().iter().filter_map(|module| load(module)).collect();
+    let options = options(gpu);
+    let lowered: Vec<Lowered<'_>> =
+        shaders.iter_mut().filter_map(|shader| lower_shader(shader, &options).ok()).collect();
+    let mut compiler = Compiler::new();
+    bencher.counter(ItemsCount::new(lowered.len())).bench_local(|| {
+        lowered.iter().filter_map(|shader| compiler.compile_lowered(shader, &options).ok()).count()
+    });
 }
 
 /// From SPIR-V to code.

@@ -185,6 +185,20 @@ impl Compiler {
         self.finish(masked, options, checks)
     }
 
+    /// Compiles a shader that [`lower_shader`] has lowered for the same options: the phases from instruction selection on.
+    ///
+    /// # Errors
+    ///
+    /// What is not compiled.
+    pub fn compile_lowered(
+        &mut self,
+        lowered: &Lowered<'_>,
+        options: &Options,
+    ) -> Result<Compiled, CompileError> {
+        let Lowered { shader, args, float_mode } = lowered;
+        self.compile_parts(&[shader], args.clone(), *float_mode, options)
+    }
+
     /// Compiles the shaders of two stages that run merged: vertex and tessellation control, or one of vertex and tessellation evaluation with geometry. The first one's outputs
     /// that the second does not read are left out. Both are lowered in place.
     ///
@@ -216,11 +230,11 @@ impl Compiler {
         let (copy, slots) = lower::geometry::copy_shader(&lowered, options);
         let float_mode = float_mode(&copy.info.float_modes)?;
         let args = Args::copy(&lowered, &copy, options, slots)?;
-        self.compile_lowered(&[&copy], args, float_mode, options)
+        self.compile_parts(&[&copy], args, float_mode, options)
     }
 
     /// Compiles lowered shaders that run in one program.
-    pub(crate) fn compile_lowered(
+    pub(crate) fn compile_parts(
         &mut self,
         parts: &[&Shader],
         args: Args,
@@ -320,6 +334,27 @@ pub(crate) fn float_mode(modes: &[FloatMode; 3]) -> Result<u8, CompileError> {
     Ok(round(single) | round(&wide) << 2 | denormals(single, true) << 4 | denormals(&wide, false) << 6)
 }
 
+/// A shader that is ready for instruction selection.
+#[derive(Debug)]
+pub struct Lowered<'a> {
+    shader: &'a Shader,
+    args: Args,
+    float_mode: u8,
+}
+
+/// Lowers a shader in place, by passes of the shader IR, to operations that instruction selection has.
+///
+/// # Errors
+///
+/// What is not compiled.
+pub fn lower_shader<'a>(shader: &'a mut Shader, options: &Options) -> Result<Lowered<'a>, CompileError> {
+    fits(&shader.info, options)?;
+    let float_mode = float_mode(&shader.info.float_modes)?;
+    lower::lower(shader, options);
+    let args = Args::of(&[shader], options)?;
+    Ok(Lowered { shader, args, float_mode })
+}
+
 /// A shader up to the end of the front half.
 #[derive(Debug, Clone)]
 pub struct Masked {
@@ -356,10 +391,7 @@ fn front_in(
     options: &Options,
     watch: &mut dyn FnMut(&'static str, &Program),
 ) -> Result<Masked, CompileError> {
-    fits(&shader.info, options)?;
-    let float_mode = float_mode(&shader.info.float_modes)?;
-    lower::lower(shader, options);
-    let args = Args::of(&[shader], options)?;
+    let Lowered { shader, args, float_mode } = lower_shader(shader, options)?;
     front_lowered(program, &[shader], args, float_mode, options, watch)
 }
 

@@ -54,8 +54,8 @@ pub mod valid;
 pub mod waits;
 
 pub use compile::{
-    CompileError, Compiled, Compiler, FRONT_PHASES, Masked, Options, UNREPAIRED_PHASES, compile,
-    compile_copy, compile_merged, front, front_merged,
+    CompileError, Compiled, Compiler, FRONT_PHASES, Lowered, Masked, Options, UNREPAIRED_PHASES, compile,
+    compile_copy, compile_merged, front, front_merged, lower_shader,
 };
 pub use error::FinishError;
 pub use finish::{BackPhase, Code, Limits, finish, finish_watched, finish_with};

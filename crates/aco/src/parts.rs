@@ -72,7 +72,7 @@ fn load_attributes(interface: &Interface) -> Shader {
 }
 
 fn part(shader: &Shader, args: Args, float_mode: u8, options: &Options) -> Result<Compiled, CompileError> {
-    Compiler::new().compile_lowered(&[shader], args, float_mode, options)
+    Compiler::new().compile_parts(&[shader], args, float_mode, options)
 }
 
 /// Compiles the epilog of a pixel shader that was compiled with [`epilog`](crate::graphics::GraphicsOptions::epilog): it converts colours to the formats of the options, and exports them.

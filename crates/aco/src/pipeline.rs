@@ -82,7 +82,7 @@ impl LinkedProgram {
     pub fn compile(&self, compiler: &mut Compiler) -> Result<Compiled, PipelineError> {
         let parts: Vec<&Shader> = self.shaders.iter().collect();
         compiler
-            .compile_lowered(&parts, self.args.clone(), self.float_mode, &self.options)
+            .compile_parts(&parts, self.args.clone(), self.float_mode, &self.options)
             .map_err(|error| self.error(error))
     }
 
