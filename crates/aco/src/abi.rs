@@ -23,7 +23,7 @@ use unwedge_shader::ir::{
     AmdRegisters, Function, Op, Payload, ResourceClass, Shader, Space, SystemValue, Value,
 };
 
-/// What is given to a program.
+/// An argument of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Argument {
     /// The address of the scratch descriptors: two words.
@@ -42,11 +42,11 @@ pub enum Argument {
     NumWorkgroups(u8),
     /// The workgroup along an axis.
     WorkgroupId(u8),
-    /// The offset of the wave's scratch.
+    /// The offset of the wave in scratch memory.
     ScratchOffset,
     /// The invocation in its workgroup along an axis.
     LocalId(u8),
-    /// All three, of ten bits each.
+    /// The invocation in its workgroup along all three axes, ten bits each.
     LocalIdsPacked,
     /// The low word of the address of the descriptors of vertex buffers.
     VertexBuffers,
@@ -92,7 +92,7 @@ pub enum Argument {
     PatchCount,
     /// A coordinate in the patch.
     TessU,
-    /// The other one.
+    /// The other coordinate in the patch.
     TessV,
     /// The patch of an evaluation shader, counted from the offset.
     RelativePatch,
@@ -140,7 +140,7 @@ pub enum Argument {
 /// An argument and where it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArgLocation {
-    /// What.
+    /// Which argument it is.
     pub argument: Argument,
     /// The first register.
     pub reg: PhysReg,
@@ -152,7 +152,7 @@ pub struct ArgLocation {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Args {
     list: Vec<ArgLocation>,
-    /// How inputs and outputs of a graphics stage are numbered.
+    /// How the inputs and outputs of a graphics stage are numbered.
     pub interface: Interface,
     /// The kernarg segment, if this is an HSA kernel.
     pub kernel: Option<KernelArgs>,
@@ -166,11 +166,11 @@ const USER_SGPRS: usize = 16;
 const INLINE_PUSH_WORDS: usize = 8;
 
 impl Args {
-    /// Those of a compute shader.
+    /// The arguments of a compute shader.
     ///
     /// # Errors
     ///
-    /// [`CompileError::Arguments`] if they are too many.
+    /// [`CompileError::Arguments`] if there are too many.
     pub fn compute(shader: &Shader, gpu: &Gpu) -> Result<Args, CompileError> {
         let uses = Uses::of(shader);
         if uses.sets.len() > USER_SGPRS {
@@ -223,12 +223,12 @@ impl Args {
         *next += usize::from(dwords);
     }
 
-    /// All, in the order of registers.
+    /// All arguments, in the order of registers.
     pub fn iter(&self) -> impl Iterator<Item = &ArgLocation> {
         self.list.iter()
     }
 
-    /// The same without some.
+    /// The arguments without those that are left out.
     pub(crate) fn without(&self, is_left_out: impl Fn(Argument) -> bool) -> Args {
         let list = self.list.iter().copied().filter(|location| !is_left_out(location.argument)).collect();
         Args { list, ..self.clone() }
@@ -240,7 +240,7 @@ impl Args {
     }
 }
 
-/// Which lanes of values are read: a bit each. Whatever takes a vector as a whole reads all.
+/// Which lanes of values are read, one bit each. Whatever takes a vector as a whole reads all.
 pub(crate) fn lanes_read(func: &Function) -> SecondaryMap<Value, u16> {
     let mut lanes = SecondaryMap::default();
     for inst in func.walk() {
@@ -260,7 +260,7 @@ enum Push {
     Memory,
 }
 
-/// What a shader uses of what it may be given.
+/// Which of its possible arguments a shader uses.
 struct Uses {
     sets: Vec<u32>,
     push: Push,
@@ -270,7 +270,7 @@ struct Uses {
 }
 
 impl Uses {
-    /// What any of several shaders uses.
+    /// What at least one of several shaders uses.
     fn of_all(shaders: &[&Shader]) -> Uses {
         let mut all = Uses { sets: Vec::new(), push: Push::None, num_workgroups: false, workgroup_id: 0 };
         for uses in shaders.iter().map(|shader| Uses::of(shader)) {
@@ -341,7 +341,7 @@ pub(crate) fn is_image(class: ResourceClass) -> bool {
     matches!(class, C::SampledImage | C::StorageImage | C::InputAttachment | C::CombinedImageSampler)
 }
 
-/// Bytes from one descriptor of an array to the next.
+/// The distance in bytes from one descriptor of an array to the next.
 pub fn descriptor_bytes(class: ResourceClass) -> u32 {
     use ResourceClass as C;
     match class {
@@ -355,7 +355,7 @@ pub fn descriptor_bytes(class: ResourceClass) -> u32 {
 }
 
 /// Where the descriptors of a binding start in their set. Bindings follow each other in the order of their numbers, those of images at multiples of 32
-/// bytes; a binding that the shader does not have counts as one buffer. `None`: too far, or an array without a length is not the last.
+/// bytes; a binding that the shader does not have counts as one buffer. `None` if it is too far, or if an array without a length is not the last.
 pub fn descriptor_offset(shader: &Shader, set: u32, binding: u32) -> Option<u32> {
     let mut of_set: Vec<(u32, ResourceClass, u32)> = shader
         .resources

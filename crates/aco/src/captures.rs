@@ -39,11 +39,11 @@ pub struct Captures {
 }
 
 impl Captures {
-    /// Those of the last stage before the rasterizer.
+    /// The captures of the last stage before the rasterizer.
     ///
     /// # Errors
     ///
-    /// Outputs of another width than 32 bits, buffers that do not exist, or too many of them.
+    /// Outputs of another width than 32 bits, buffers that do not exist, or too many captures.
     pub fn of(shader: &Shader) -> Result<Captures, CompileError> {
         let mut captures = Captures::default();
         if !shader.info.modes.any(Modes::CAPTURES) {
@@ -75,7 +75,7 @@ impl Captures {
         Ok(captures)
     }
 
-    /// Adds the components of a type from one on. Returns the offset after them.
+    /// Adds the components of a type, from a component on. Returns the offset after them.
     fn leaves(
         &mut self,
         shader: &Shader,

@@ -8,14 +8,14 @@ use crate::machine::{MachineInst, MachineProgram, plain};
 use unwedge_isa::amdgcn::model::{Field, Format, Trait};
 use unwedge_isa::amdgcn::{Gfx, Gpu, Inst, Opcode, Operand, Reg};
 
-/// The most instructions of a clause.
+/// The most instructions in a clause.
 const LONGEST: usize = 32;
 
 /// What the instructions of a clause have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ClauseKey {
     memory: ClauseMemory,
-    /// They give a result back.
+    /// They return a result.
     loads: bool,
     /// The first register of their descriptor.
     descriptor: Option<Reg>,
@@ -23,12 +23,12 @@ struct ClauseKey {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ClauseMemory {
-    /// By addresses or by descriptors.
+    /// Accesses by address or by descriptor.
     Scalar,
     Buffer,
     TypedBuffer,
     Image,
-    /// From gfx11 on apart from images without a sampler.
+    /// Distinct from images without a sampler, from gfx11 on.
     Sampled,
     Flat,
     Global,

@@ -7,9 +7,9 @@ use unwedge_isa::amdgcn::{Opcode, Operation, tables};
 /// A comparison that makes a lane mask.
 struct Comparison {
     opcode: Opcode,
-    /// What it compares, and how; none, if it looks at the class of a number.
+    /// What it compares, and how; `None` if it tests the class of a number.
     relation: Option<(Relation, Type)>,
-    /// The one that writes `exec`.
+    /// The comparison that writes `exec`.
     to_exec: Option<Opcode>,
 }
 

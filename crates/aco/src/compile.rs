@@ -19,7 +19,7 @@ use unwedge_shader::ir::{FloatMode, Modes, Op, Round, Shader, ShaderInfo, Stage,
 /// What a program is compiled for.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The GPU, and the size of a wave.
+    /// The GPU, and the wave size.
     pub gpu: Gpu,
     /// Who starts the program.
     pub convention: CallingConvention,
@@ -39,7 +39,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Those for a GPU, with the high word that the driver RADV has: zero before gfx9.
+    /// The default options for a GPU, with the high word that RADV uses: zero before gfx9.
     pub fn new(gpu: Gpu) -> Options {
         let gfx9 = gpu.generation() >= Gfx::Gfx9;
         Options {
@@ -65,7 +65,7 @@ const MAX_INVOCATIONS: u64 = 1024;
 /// Why a shader is not compiled.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CompileError {
-    /// A stage that is not built.
+    /// A stage that is not supported.
     #[error("{} shaders are not compiled yet", .0.name())]
     Stage(Stage),
     /// A stage that the GPU runs merged with another one.
@@ -74,20 +74,20 @@ pub enum CompileError {
     /// Stages that the GPU does not run merged.
     #[error("{} shaders do not run merged with those of the next stage on this GPU", .0.name())]
     Apart(Stage),
-    /// A shader that is not one function.
+    /// A shader that does not consist of one function.
     #[error("the shader has {0} functions; calls are not compiled")]
     Functions(usize),
-    /// An operation that is not built, with the type of its result or first operand.
+    /// An operation that is not supported, with the type of its result or first operand.
     #[error("{} of {ty} is not compiled yet{}", .op.name(), .detail.map(|detail| format!(" ({detail})")).unwrap_or_default())]
     Operation {
         /// The operation.
         op: Op,
         /// The type.
         ty: Type,
-        /// What of it is missing.
+        /// Which part of it is missing.
         detail: Option<&'static str>,
     },
-    /// A system value that is not built.
+    /// A system value that is not supported.
     #[error("the system value {} is not compiled yet", .0.name())]
     SystemValue(SystemValue),
     /// A descriptor that has no offset in its set.
@@ -100,7 +100,7 @@ pub enum CompileError {
         /// The binding.
         binding: u32,
     },
-    /// An input or output that is not built.
+    /// An input or output that is not supported.
     #[error("{0} is not compiled yet")]
     Interface(&'static str),
     /// A shader that names registers which cannot hold arguments.
@@ -112,23 +112,23 @@ pub enum CompileError {
     /// A workgroup of no invocations.
     #[error("a workgroup has no invocations")]
     NoInvocations,
-    /// More of something than the hardware has.
+    /// More of a resource than the hardware has.
     #[error("the shader asks for {asked} {what}; the GPU has {most}")]
     Room {
-        /// Of what.
+        /// The resource.
         what: &'static str,
         /// How much is asked for.
         asked: u64,
         /// The most that there is.
         most: u64,
     },
-    /// More arguments than the scalar registers that the driver can load.
+    /// More arguments than fit into the scalar registers that the driver can load.
     #[error("the arguments take {0} scalar registers; 16 are loaded")]
     Arguments(usize),
     /// A program that cannot be an HSA kernel.
     #[error("the shader cannot be compiled to an HSA kernel: {0}")]
     Convention(&'static str),
-    /// The shader asks for different modes of floats of 16 and 64 bits, which share one, or merged shaders do of the same floats.
+    /// The shader asks for different modes for floats of 16 and 64 bits, which share one, or merged shaders ask for different modes for the same floats.
     #[error(
         "floats of 16 and of 64 bits, or of merged shaders, have different modes, and the hardware has one for both"
     )]
@@ -141,7 +141,7 @@ pub enum CompileError {
         /// The first violation.
         violation: String,
     },
-    /// The back half does not make code of it.
+    /// The back half cannot compile it.
     #[error(transparent)]
     Finish(#[from] FinishError),
 }
@@ -168,7 +168,7 @@ pub struct Compiler {
 }
 
 impl Compiler {
-    /// One without memory.
+    /// A compiler that has no memory yet.
     pub fn new() -> Compiler {
         Compiler::default()
     }
@@ -217,7 +217,7 @@ impl Compiler {
         self.finish(masked, options, checks)
     }
 
-    /// Compiles the shader that exports what a geometry shader has left in memory, for pipelines without primitive shaders. Only the first stream is exported; transform feedback
+    /// Compiles the GS copy shader, which exports what a geometry shader has left in memory, for pipelines without primitive shaders. Only the first stream is exported; transform feedback
     /// captures others, too.
     ///
     /// # Errors
@@ -312,7 +312,7 @@ pub fn compile_copy(geometry: &Shader, options: &Options) -> Result<Compiled, Co
     Compiler::new().compile_copy(geometry, options)
 }
 
-/// The low byte of the MODE register: two bits of rounding for 32 bits, two for 16 and 64, then two each of which denormals are kept.
+/// The low byte of the MODE register: two bits of rounding for 32 bits, two for 16 and 64, then two bits for each of these that say which denormals are kept.
 /// Where the shader does not say, those of 32 bits are flushed, which is faster on older GPUs.
 pub(crate) fn float_mode(modes: &[FloatMode; 3]) -> Result<u8, CompileError> {
     let round = |mode: &FloatMode| match mode.round {
@@ -355,7 +355,7 @@ pub fn lower_shader<'a>(shader: &'a mut Shader, options: &Options) -> Result<Low
     Ok(Lowered { shader, args, float_mode })
 }
 
-/// A shader up to the end of the front half.
+/// A shader after the front half.
 #[derive(Debug, Clone)]
 pub struct Masked {
     /// The program, [`Progress::Masked`](crate::ir::Progress::Masked).
@@ -366,7 +366,7 @@ pub struct Masked {
     pub float_mode: u8,
 }
 
-/// How many of them come before scalar values are SSA along the linear flow.
+/// How many of the phases come before scalar values are SSA along the linear flow.
 pub const UNREPAIRED_PHASES: usize = 3;
 
 /// Names of the phases that [`front`] calls its watcher after.
@@ -427,7 +427,7 @@ fn front_merged_in(
     front_lowered(program, &[first, second], args, float_mode, options, watch)
 }
 
-/// Refuses what a stage stores that is not built, or for which the hardware has no room.
+/// Refuses stores of a stage that are not supported, or for which the hardware has no room.
 pub(crate) fn fits(info: &ShaderInfo, options: &Options) -> Result<(), CompileError> {
     let what = match info.stage {
         _ if info.modes.any(Modes::CAPTURES)
@@ -477,7 +477,7 @@ fn sizes_fit(info: &ShaderInfo, gpu: &Gpu) -> Result<(), CompileError> {
     within("bytes of scratch memory of an invocation", info.scratch_size.into(), scratch_limit(gpu))
 }
 
-/// How floats behave in both of two shaders.
+/// The float mode of two shaders together.
 pub(crate) fn joined_modes(first: &ShaderInfo, second: &ShaderInfo) -> Result<[FloatMode; 3], CompileError> {
     let mut joined = first.float_modes;
     for (own, other) in joined.iter_mut().zip(&second.float_modes) {

@@ -18,16 +18,16 @@ use unwedge_isa::amdgcn::{Gfx, Gpu, Inst, Opcode, Operand, Reg, codec};
 pub struct BlockDepth {
     /// Loops.
     pub loops: u16,
-    /// Arms of an `if` in which all lanes are.
+    /// Arms of uniform `if`s.
     pub uniform: u16,
-    /// Arms of an `if` in which lanes part.
+    /// Arms of divergent `if`s.
     pub divergent: u16,
-    /// No lane comes here, only the wave.
+    /// No lane executes the block, only the wave.
     pub empty: bool,
 }
 
 impl BlockDepth {
-    /// How often the block is taken to be executed.
+    /// How often the block is assumed to be executed.
     pub fn weight(&self) -> f64 {
         let loops = match self.loops {
             0 => 1.0,
@@ -82,7 +82,7 @@ fn blocks(code: &Code, gpu: &Gpu) -> Vec<Vec<CodeInst>> {
     code.starts.iter().copied().zip(ends).map(block).collect()
 }
 
-/// Estimates what code costs. A workgroup has `invocations`; not known: its waves are full.
+/// Estimates what code costs. A workgroup has `invocations`; if this is `None`, its waves are full.
 pub fn estimate(code: &Code, gpu: &Gpu, invocations: Option<u32>) -> CostEstimate {
     let blocks = blocks(code, gpu);
     let mut ends: Vec<BlockCycles> = Vec::with_capacity(blocks.len());
@@ -154,7 +154,7 @@ impl Default for BlockCycles {
 /// By counter: the number that an instruction waits for.
 type Waited = [Option<u16>; Counter::COUNT];
 
-/// By counter: cycles until what an instruction begins has ended; 0: it does not count.
+/// By counter: cycles until what an instruction begins has ended; 0 if it begins nothing that the counter counts.
 fn begun(inst: &Inst, gpu: &Gpu) -> [u16; Counter::COUNT] {
     let mut ends = [0; Counter::COUNT];
     let generation = gpu.generation();
@@ -171,7 +171,7 @@ fn begun(inst: &Inst, gpu: &Gpu) -> [u16; Counter::COUNT] {
     ends
 }
 
-/// Cycles of a scalar load. Stores, and loads of buffers at an offset that is not known, are not near.
+/// Cycles of a scalar load. Stores, and loads of buffers at an unknown offset, are not near.
 fn scalar_load(inst: &Inst, far: u16) -> u16 {
     let (mut wide_base, mut constant, mut addressed, mut writes) = (false, true, false, false);
     for (slot, operand) in inst.written() {

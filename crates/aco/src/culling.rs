@@ -1,7 +1,7 @@
-//! Primitive shaders that cull: which shaders may, in which two parts they run, and the words by which a driver says what is culled.
+//! Primitive shaders that cull: which shaders may cull, in which two parts they run, and the words by which a driver says what is culled.
 //!
-//! The first part computes positions. Triangles that cannot be seen are dropped, and with them vertices that only they have. The second part computes the rest for the
-//! vertices that are left, in other lanes than the first. So nothing that depends on lanes, or that has an effect, may be in either part.
+//! The first part computes positions. Triangles that cannot be seen are dropped, together with vertices that no other triangle has. The second part computes the rest for the
+//! vertices that are left, in lanes that differ from those of the first part. So nothing that depends on lanes, or that has an effect, may be in either part.
 
 use crate::abi::Reads;
 use crate::graphics::MemorySlots;
@@ -54,8 +54,8 @@ impl CullState {
     }
 }
 
-/// Whether a lowered shader may run in two parts: it is a vertex shader or an evaluation shader of triangles, stores a position, has no effects, and does not depend on what other lanes
-/// there are. Each viewport has its own size, so with several of them nothing is culled. Transform feedback also captures invisible primitives.
+/// Whether a lowered shader may run in two parts: it is a vertex shader or an evaluation shader of triangles, stores a position, has no effects, and does not depend on which other lanes
+/// are active. Each viewport has its own size, so with several of them nothing is culled. Transform feedback also captures invisible primitives.
 pub(crate) fn may_cull(shader: &Shader, tessellation: Primitive) -> bool {
     use SystemValue as V;
     let func = shader.entry();

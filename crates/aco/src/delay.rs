@@ -1,6 +1,6 @@
-//! Delays: `s_delay_alu` where an instruction reads what the ALUs have not finished, on gfx11 and later.
+//! Delays: `s_delay_alu` where an instruction reads a result that the ALUs have not finished, on gfx11 and later.
 //!
-//! Takes a machine program to which nothing but this is added. Guarantees the same results: without it the hardware waits by itself, and keeps
+//! Takes a machine program to which nothing but this is added. Guarantees the same results: without delays the hardware waits by itself, and keeps
 //! other waves from executing meanwhile. One `s_delay_alu` delays two instructions if few are between them. Results of a loop's end are not looked at
 //! where it starts again. Latencies: `data/amd/cost.txt`.
 
@@ -18,14 +18,14 @@ enum Producer {
     Salu,
 }
 
-/// A result that may not be there yet.
+/// A result that may not be available yet.
 #[derive(Debug, Clone, Copy)]
 struct LateResult {
     producer: Producer,
     regs: Regs,
-    /// Instructions of the same sort that began since.
+    /// Instructions of the same kind that have begun since.
     since: u16,
-    /// Cycles until it is there.
+    /// Cycles until it is available.
     cycles: i32,
 }
 
@@ -34,11 +34,11 @@ const VALU_FAR: u16 = 4;
 const TRANS_FAR: u16 = 3;
 const SALU_CYCLES: i32 = 3;
 
-/// Codes of a delay: the first of each sort.
+/// Codes of a delay: the first of each kind.
 const VALU_CODE: u16 = 1;
 const TRANS_CODE: u16 = 5;
 const SALU_CODE: u16 = 9;
-/// Where the second delay of an instruction is, how many instructions later it holds, and the most of them.
+/// Where the second delay of an instruction is, how many instructions later it applies, and the largest such number.
 const SECOND_SHIFT: u16 = 7;
 const SKIP_SHIFT: u16 = 4;
 const SKIP_MOST: usize = 5;
@@ -87,7 +87,7 @@ fn producer(inst: &Inst) -> Option<Producer> {
     }
 }
 
-/// Takes an instruction, and returns how it is to be delayed.
+/// Takes an instruction, and returns its delay.
 fn step(late: &mut Vec<LateResult>, inst: &Inst, gpu: &Gpu) -> Delays {
     let row = inst.row();
     let Some(own) = producer(inst) else {

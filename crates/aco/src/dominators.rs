@@ -1,6 +1,6 @@
 //! Dominators of the linear or the logical flow.
 //!
-//! Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm"; whether one block dominates another is a comparison of places in the tree.
+//! Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm"; whether one block dominates another is a comparison of positions in the tree.
 
 use crate::ir::{Block, BlockData, Program};
 use unwedge_base::entity::Entity;
@@ -10,7 +10,7 @@ use unwedge_base::entity::Entity;
 pub(crate) struct Dominators {
     /// Reachable blocks in reverse postorder.
     order: Vec<Block>,
-    /// By block: when a walk of the tree enters and leaves it. Zero: it is not reached.
+    /// By block: when a walk of the tree enters and leaves it. Zero if it is not reachable.
     spans: Vec<(u32, u32)>,
 }
 
@@ -24,12 +24,12 @@ struct Flow {
 }
 
 impl Dominators {
-    /// Those of the linear flow.
+    /// The dominators of the linear flow.
     pub(crate) fn linear(program: &Program) -> Dominators {
         Dominators::of(program, Flow { preds: |data| &data.linear_preds, succs: |data| &data.linear_succs })
     }
 
-    /// Those of the logical flow.
+    /// The dominators of the logical flow.
     pub(crate) fn logical(program: &Program) -> Dominators {
         Dominators::of(program, Flow { preds: |data| &data.logical_preds, succs: |data| &data.logical_succs })
     }
@@ -69,7 +69,7 @@ impl Dominators {
         &self.order
     }
 
-    /// Whether every path to a block passes another.
+    /// Whether every path to a block passes through another one.
     pub(crate) fn dominates(&self, by: Block, block: Block) -> bool {
         let ((enter, leave), (inner, last)) = (self.spans[by.index()], self.spans[block.index()]);
         enter > 0 && inner > 0 && enter <= inner && last <= leave

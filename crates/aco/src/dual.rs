@@ -1,4 +1,4 @@
-//! Dual instructions: two of the vector ALU that are executed at once, in wave32 of gfx11 and later.
+//! Dual instructions: two vector ALU instructions that are executed at once, in wave32 of gfx11 and later.
 //!
 //! Takes a machine program without waits. Guarantees the same results: both halves read before either writes. The second of a pair may come from a
 //! little further down if nothing between uses its registers. The rules of the encoding: results in an even and an odd register, sources at the same
@@ -15,10 +15,10 @@ use unwedge_isa::amdgcn::{Gfx, Gpu, Inst, Mods, Opcode, Operand, Reg, codec};
 const WINDOW: usize = 6;
 /// Vector registers are in banks by their number.
 const BANKS: usize = 4;
-/// The most scalar registers and literals of a pair.
+/// The most scalar registers and literals in a pair.
 const SCALARS: usize = 2;
 
-/// An instruction and the half that it may become; the last three are second halves only.
+/// An instruction and the half that it may become; the last three can only be second halves.
 const HALVES: [(Opcode, Opcode); 16] = [
     (Opcode::v_fmac_f32, Opcode::v_dual_fmac_f32),
     (Opcode::v_fmaak_f32, Opcode::v_dual_fmaak_f32),

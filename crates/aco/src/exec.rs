@@ -1,8 +1,8 @@
-//! Inserts what changes `exec`: takes a program that is [`Progress::Selected`] without phis of lane masks; leaves [`Progress::Masked`].
+//! Inserts the instructions that change `exec`: takes a program that is [`Progress::Selected`] without phis of lane masks; leaves [`Progress::Masked`].
 //!
 //! Each divergent construct has a mask of lanes that meet after it: those that entered it, without those that have left for a construct around it.
-//! A loop in which lanes wait to start it again has a second one, of lanes that go through its body again. A jump that the wave does not follow takes its lanes out of the masks
-//! of the constructs that it leaves. Blocks where lanes meet or change then set `exec` from a mask, whatever it was. The branch of a divergent `if`
+//! A loop in which lanes wait to start it again has a second one, of the lanes that will execute its body again. A jump that the wave does not follow takes its lanes out of the masks
+//! of the constructs that it leaves. Blocks where lanes meet or change then set `exec` from a mask, whatever `exec` was. The branch of a divergent `if`
 //! keeps the lanes of its condition.
 
 use crate::compares;
@@ -35,14 +35,14 @@ enum MaskUse {
     Iterate,
 }
 
-/// A change of a mask at the end of a block: the lanes of `exec` are taken out.
+/// A change of a mask at the end of a block: the lanes of `exec` are removed from it.
 struct Removal {
     block: Block,
     key: (Construct, MaskUse),
     result: Operand,
 }
 
-/// The mask of a loop's next iteration where an `if` of its body is over, which is then the mask of the `if`: all lanes that go through the body again enter
+/// The mask of a loop's next iteration at the end of an `if` of its body, which is then the mask of the `if`: all lanes that execute the body again enter
 /// the `if`, and those that leave it leave the loop.
 #[derive(Debug, Clone, Copy)]
 struct LoopShare {
@@ -107,12 +107,12 @@ struct MaskMaker {
 struct Masks<'a> {
     vars: MixMap<(Construct, MaskUse), LinearVar>,
     reached: FirstReached,
-    /// The lanes of the first arms of divergent `if`s when the wave comes between the arms: those of `exec` then, unless some have left for the merge.
+    /// The lanes of the first arms of divergent `if`s when the wave comes between the arms: those of `exec` at that point, unless some have already jumped to the merge.
     conditions: MixMap<Construct, Operand>,
     removals: Vec<Removal>,
     /// `if`s that all lanes of the wave enter, and that none leaves for a construct around it: all lanes meet after them.
     full: MixSet<Construct>,
-    /// To whose merge lanes jump early.
+    /// Constructs to whose merge lanes jump early.
     early: MixSet<Construct>,
     losing: MixSet<Construct>,
     continued: MixSet<Construct>,
@@ -331,7 +331,7 @@ impl<'a> Masks<'a> {
         }
     }
 
-    /// The loop whose mask an `if` shares that some lanes leave with the loop.
+    /// The loop whose mask an `if` shares because some lanes leave both together.
     fn shared_loop(&self, program: &Program, construct: Construct) -> Option<Construct> {
         let mut at = program.constructs[construct].parent.filter(|_| self.losing.contains(&construct))?;
         while !program.constructs[at].divergent {

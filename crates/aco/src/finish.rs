@@ -24,12 +24,12 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// All that instructions of a GPU can name.
+    /// All registers that instructions of a GPU can name.
     pub fn of(gpu: &Gpu) -> Limits {
         Limits { registers: RegCounts { sgprs: gpu.sgprs(), vgprs: 256 } }
     }
 
-    /// The same within other limits, and with so few registers that a SIMD holds so many waves, if the GPU can.
+    /// These limits reduced to other ones, and to the registers with which a SIMD holds `waves` waves, if the GPU can.
     #[must_use]
     pub fn within(self, gpu: &Gpu, sgprs: Option<u16>, vgprs: Option<u16>, waves: Option<u16>) -> Limits {
         let RegCounts { sgprs: all, vgprs: most } = self.registers;
@@ -70,13 +70,13 @@ pub struct Code {
 pub enum BackPhase {
     /// Critical edges are split.
     Edges,
-    /// No more registers are needed than there may be.
+    /// Register demand is within the limits.
     Spill,
     /// Every temporary has its register.
     Allocate,
     /// Phis are replaced by copies.
     Eliminate,
-    /// All instructions are those of the hardware.
+    /// All instructions are hardware instructions.
     Hardware,
 }
 
@@ -97,7 +97,7 @@ impl BackPhase {
     }
 }
 
-/// Makes code of a program that is `Masked`.
+/// Compiles a program that is `Masked` to code.
 ///
 /// # Errors
 ///
@@ -208,10 +208,10 @@ pub(crate) fn finish_in(
     })
 }
 
-/// How many registers fewer are tried in the end: what vectors may waste, and copies need.
+/// By how many registers the limit is reduced at most: what vectors may waste, and copies need.
 const MOST_SLACK: u16 = 24;
 
-/// Spills and allocates. If what is left after spilling does not fit, because vectors need registers that follow each other, more is spilled.
+/// Spills and allocates. If what is left after spilling does not fit, because vectors need consecutive registers, more is spilled.
 /// Returns the registers that are used, and those of spilled values.
 fn registers(
     program: &mut Program,

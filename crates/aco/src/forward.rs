@@ -242,7 +242,7 @@ fn fold_dpp_move(code: &mut BlockCode, gpu: &Gpu) -> bool {
     true
 }
 
-/// An instruction with a source of which another one has moved the lanes.
+/// An instruction that reads a source whose lanes another instruction has moved.
 fn with_lanes(reader: &Inst, source: usize, lanes: &Inst, gpu: &Gpu) -> Option<Inst> {
     let mut inst = *reader;
     let mut mods = reader.mods;

@@ -1,4 +1,4 @@
-//! What a driver says of a graphics pipeline: formats of vertices and attachments, and how the rasterizer is reached.
+//! What a driver specifies of a graphics pipeline: formats of vertices and attachments, and how the rasterizer is reached.
 
 use crate::stages::{PipelineMode, PipelineShape};
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,15 +9,15 @@ use unwedge_shader::ir::Primitive;
 /// Attachments of a pipeline.
 pub const TARGETS: usize = 8;
 
-/// Vertices of a patch, unless the pipeline says.
+/// Vertices of a patch, unless the pipeline specifies it.
 const PATCH_VERTICES: u32 = 3;
 
 /// Slots that pass from a stage to the next one through memory, in their order; each takes four dwords.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MemorySlots {
-    /// Those of a vertex.
+    /// The slots of a vertex.
     pub vertex: Vec<u16>,
-    /// Those of a patch.
+    /// The slots of a patch.
     pub patch: Vec<u16>,
 }
 
@@ -57,17 +57,17 @@ pub struct GraphicsOptions {
     pub legacy: bool,
     /// Primitive shaders cull triangles where this is allowed. A pipeline whose last stage before the rasterizer is a vertex or evaluation shader is assumed to draw triangles.
     pub culling: bool,
-    /// Which stages the pipeline has beside vertex and fragment. It always has the stage of the shader.
+    /// Which stages the pipeline has besides vertex and fragment. It always has the stage of the shader.
     pub shape: PipelineShape,
     /// Vertices of a patch: that a tessellation control shader takes, or that a tessellation evaluation shader is given.
     pub patch_vertices: u32,
-    /// What a patch is divided into, if a tessellation shader does not say.
+    /// What a patch is divided into, if no tessellation shader specifies it.
     pub tessellation: Primitive,
-    /// What the stage before leaves in memory, if there is one. Else it is what this stage reads, in the order of slots.
+    /// What the stage before leaves in memory, if there is one. By default it is what this stage reads, in the order of slots.
     pub inputs: Option<MemorySlots>,
-    /// What this stage leaves in memory, if it does. Else it is what it stores, in the order of slots.
+    /// What this stage leaves in memory, if it leaves anything. By default it is what this stage stores, in the order of slots.
     pub outputs: Option<MemorySlots>,
-    /// Slots that the fragment shader reads: of the last stage before the rasterizer, others are not parameters. Without them, all that it stores are. If the number of the primitive is one
+    /// Slots that the fragment shader reads. Other outputs of the last stage before the rasterizer are not parameters; by default all of them are. If the number of the primitive is one
     /// of them, a vertex or evaluation shader stores it.
     pub parameters: Option<Vec<u16>>,
     /// Attributes by location. One without an entry is four floats of 32 bits, at the start of the buffer whose number is the location.
@@ -88,13 +88,13 @@ pub struct VertexInput {
     pub binding: u32,
     /// Bytes from the start of an element.
     pub offset: u32,
-    /// The format of the element. Components that are missing are 0, the fourth 1.
+    /// The format of the element. Missing components are 0, or 1 for the fourth.
     pub format: TexelFormat,
-    /// The first and third component change places: Vulkan's formats that begin with B.
+    /// The first and third components are swapped: Vulkan's formats that begin with B.
     pub swapped: bool,
-    /// What addresses of elements are multiples of, in bytes, without the offset.
+    /// The alignment of the addresses of elements in bytes, without the offset.
     pub alignment: u32,
-    /// The element is chosen by the instance divided by this, not by the vertex. All instances have that of the first one if it is 0.
+    /// The element is chosen by the instance divided by this, not by the vertex. If it is 0, all instances have the element of the first one.
     pub divisor: Option<u32>,
 }
 
@@ -133,12 +133,12 @@ pub enum TargetFormat {
     Uint16,
     /// Signed integers of 16 bits.
     Sint16,
-    /// The attachment is not there.
+    /// There is no attachment.
     Absent,
 }
 
 impl TargetFormat {
-    /// All, with their names in options.
+    /// All formats, with their names in options.
     pub const NAMES: [(TargetFormat, &'static str); 10] = [
         (TargetFormat::Abgr32, "32_abgr"),
         (TargetFormat::R32, "32_r"),

@@ -1,7 +1,7 @@
 //! Helper lanes of pixel shaders: takes a program with exec masks; leaves it without `p_demote_to_helper` and `p_is_helper`.
 //!
 //! If quads work together, their helper lanes run from the start. The lanes that are not helpers are in a mask, which each demotion makes smaller.
-//! Stores, atomic operations and exports are executed by its lanes only. Never: ends a program early.
+//! Stores, atomic operations and exports are executed only by the lanes in it. Never: ends a program early.
 
 use crate::ir::{Block, Definition, Inst, NewInst, Op, Operand, Payload, PhysReg, Program, Pseudo, RegClass};
 use crate::linear_ssa::{FirstReached, LinearVar};
@@ -28,7 +28,7 @@ pub(crate) fn needs_quads(shader: &Shader, generation: Gfx) -> bool {
     })
 }
 
-/// Lowers what is said of helpers. `quads`: helper lanes run, too.
+/// Lowers the operations on helpers. `quads`: helper lanes run, too.
 pub(crate) fn insert(program: &mut Program, quads: bool) {
     let asks = |program: &Program, inst: Inst| {
         matches!(program.op(inst), Op::Pseudo(Pseudo::DemoteToHelper | Pseudo::IsHelper))
@@ -69,7 +69,7 @@ struct Helpers {
     wave64: bool,
     /// The lanes that are not helpers.
     exact: LinearVar,
-    /// Those at the start.
+    /// The lanes that are not helpers at the start.
     start: Operand,
     /// Helper lanes run from the start.
     quads: bool,
@@ -116,7 +116,7 @@ impl Helpers {
         self.exact.write(first, self.start);
     }
 
-    /// Nothing may need the lanes of the start.
+    /// Removes the copy of the starting lanes if nothing reads it.
     fn drop_start(&self, program: &mut Program) {
         let reads =
             |inst: &Inst| program.operands(*inst).iter().any(|operand| operand.source == self.start.source);
@@ -183,7 +183,7 @@ impl Helpers {
         program.blocks[block].insts = out;
     }
 
-    /// Whether only the end of the program or of the block follows, so that `exec` is not read again.
+    /// Whether only the end of the program or of the block follows, so `exec` is not read again.
     fn ends(&self, program: &Program, rest: &[Inst]) -> bool {
         rest.iter().all(|inst| match program.op(*inst) {
             Op::Pseudo(pseudo) => pseudo == Pseudo::LogicalEnd,

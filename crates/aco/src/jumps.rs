@@ -1,7 +1,7 @@
 //! Jumps: removes branches that the order of the blocks makes unnecessary.
 //!
 //! Takes a machine program without waits. Guarantees that the same instructions are executed, except branches. A block that was only a branch is left
-//! empty. Predecessors and successors are those that are possible, and sometimes more.
+//! empty. Predecessors and successors include all possible ones, and sometimes more.
 
 use crate::assemble::target;
 use crate::machine::{MachineProgram, plain};
@@ -51,7 +51,7 @@ fn only_branch(program: &MachineProgram, block: usize) -> Option<usize> {
     }
 }
 
-/// A branch to a block that is only a branch goes to the target of that one.
+/// A branch to a block that is only a branch goes to the target of that block.
 fn thread(program: &mut MachineProgram, block: usize) {
     let Some(inst) = last(program, block) else { return };
     if !is_conditional(&inst) && inst.row().role != Role::Branch {
@@ -82,7 +82,7 @@ fn thread(program: &mut MachineProgram, block: usize) {
     }
 }
 
-/// Removes an edge, and blocks to which there is none then.
+/// Removes an edge, and blocks to which no edge is left.
 fn unlink(program: &mut MachineProgram, from: usize, to: usize) {
     program.blocks[from].succs.retain(|succ| *succ != to);
     program.blocks[to].preds.retain(|pred| *pred != from);
@@ -100,7 +100,7 @@ fn unlink(program: &mut MachineProgram, from: usize, to: usize) {
     }
 }
 
-/// Whether the wave comes to a block only from another one before it, through empty blocks.
+/// Whether the wave reaches a block only from another one before it, through empty blocks.
 fn comes_only_from(program: &MachineProgram, block: usize, from: usize) -> bool {
     (from + 1..=block).all(|at| {
         let preds = &program.blocks[at].preds;
@@ -108,7 +108,7 @@ fn comes_only_from(program: &MachineProgram, block: usize, from: usize) -> bool 
     })
 }
 
-/// A conditional branch over a block that is only a branch becomes the opposite branch, to the target of that one.
+/// A conditional branch over a block that is only a branch becomes the opposite branch, to the target of that block.
 fn invert(program: &mut MachineProgram, block: usize) {
     let Some(inst) = last(program, block).filter(is_conditional) else { return };
     let Some(over) = target(&inst) else { return };

@@ -1,4 +1,4 @@
-//! A compiler from the shader IR to machine code of AMD GPUs, gfx6 to gfx12 without gfx908 to gfx950.
+//! A compiler from the shader IR to machine code of AMD GPUs, gfx6 to gfx12 except gfx908 to gfx950.
 //!
 //! [`ir`] is what all phases share: instructions of the hardware and pseudo instructions, on temporaries with register classes, in
 //! blocks with a logical and a linear flow. Each phase has a file or folder of its own, which says what it takes and what it

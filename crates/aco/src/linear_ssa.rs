@@ -1,4 +1,4 @@
-//! Makes variables SSA along the linear flow: lane masks that change from block to block, and uniform values that are read where the wave may come
+//! Makes variables SSA along the linear flow: lane masks that change from block to block, and uniform values that are read in blocks that the wave may reach
 //! without passing their definition.
 //!
 //! Braun et al., "Simple and Efficient Construction of Static Single Assignment Form": a variable is looked up in the block, then in its predecessors,
@@ -10,7 +10,7 @@ use unwedge_base::entity::Entity;
 use unwedge_base::mix::MixMap;
 
 /// By block: the first block in block order that it can reach. It is the block itself, or the start of the outermost loop around it. Blocks are in the order of
-/// the flow but for the latches of loops.
+/// the flow except for the latches of loops.
 #[derive(Debug, Clone)]
 pub(crate) struct FirstReached(Rc<[Block]>);
 
@@ -41,12 +41,12 @@ pub(crate) struct LinearVar {
     /// The first block that writes the variable.
     written: Option<Block>,
     reached: FirstReached,
-    /// From a block on, what it holds before the first block that writes.
+    /// What it holds from a block on, until the first block that writes it.
     before: Option<(Block, Operand)>,
 }
 
 impl LinearVar {
-    /// A variable that holds anything where nothing is written.
+    /// A variable that is undefined where nothing is written.
     pub(crate) fn new(class: RegClass, reached: &FirstReached) -> LinearVar {
         LinearVar {
             class,
@@ -58,18 +58,18 @@ impl LinearVar {
         }
     }
 
-    /// From a block on, which is on every path to the writes, it holds a value before they come.
+    /// It holds a value from a block on, which is on every path to the writes, until the first write.
     pub(crate) fn begin(&mut self, block: Block, value: Operand) {
         self.before = Some((block, value));
     }
 
-    /// A block leaves a value. Everything is written before anything is read.
+    /// A block leaves a value in it. Everything is written before anything is read.
     pub(crate) fn write(&mut self, block: Block, value: Operand) {
         self.ends.insert(block, value);
         self.written = Some(self.written.map_or(block, |written| written.min(block)));
     }
 
-    /// What a block leaves.
+    /// The value that a block leaves.
     pub(crate) fn at_end(&mut self, program: &mut Program, block: Block) -> Operand {
         match self.ends.get(&block) {
             Some(value) => *value,
@@ -77,7 +77,7 @@ impl LinearVar {
         }
     }
 
-    /// What a block finds. Blocks are followed in a loop, not by recursion: there may be many.
+    /// The value that a block finds. Blocks are followed in a loop, not by recursion: there may be many.
     pub(crate) fn at_start(&mut self, program: &mut Program, block: Block) -> Operand {
         let mut open = Vec::new();
         let value = self.look_up(program, block, &mut open);
@@ -137,8 +137,8 @@ impl LinearVar {
     }
 }
 
-/// Removes linear phis that get one value from every path: it is the value everywhere, so they need no register and no copies. Variables that a loop
-/// does not change leave such phis at each of the joins in it. Phis of constants stay, because not every instruction reads a constant.
+/// Removes linear phis that get one value from every path: their result is that value everywhere, so they need no register and no copies. Variables that a loop
+/// does not change leave such phis at each join in it. Phis of constants stay, because not every instruction reads a constant.
 pub(crate) fn remove_redundant_phis(program: &mut Program) {
     let mut phis: MixMap<Temp, Vec<Operand>> = MixMap::default();
     let mut readers: MixMap<Temp, Vec<Temp>> = MixMap::default();
@@ -196,7 +196,7 @@ fn phi_result(program: &Program, inst: Inst) -> Option<Temp> {
     program.definitions(inst).first().filter(|_| is_phi).and_then(|definition| definition.temp)
 }
 
-/// What a temporary is once phis are replaced. Those on the way get the value directly, because phis of joins in each other replace one another.
+/// What a temporary is once phis are replaced. Those on the way get the value directly, because phis of nested joins replace one another.
 fn resolved(replaced: &mut MixMap<Temp, Temp>, temp: Temp) -> Temp {
     let mut value = temp;
     while let Some(next) = replaced.get(&value) {

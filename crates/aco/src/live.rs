@@ -2,7 +2,7 @@
 //!
 //! Takes any program in SSA form. Guarantees: `kill`, `first_kill` of operands and `kill` of definitions are right, and [`Liveness`] holds for
 //! the program as it is. Vector registers are alive along the logical flow, all else along the linear flow; an operand of a phi is alive at the end
-//! of its predecessor. Never: changes an instruction otherwise.
+//! of its predecessor. Never: changes anything else in an instruction.
 
 use crate::ir::{Block, Op, Operand, Program, Pseudo, RegClass, RegCounts, Temp};
 use unwedge_base::entity::Entity;
@@ -39,7 +39,7 @@ pub(crate) struct BlockSets {
 }
 
 impl BlockSets {
-    /// Those of pairs of a block and a number, which ascends.
+    /// The sets of ascending pairs of a block and a number.
     fn of(pairs: &[(Block, u32)], blocks: usize) -> BlockSets {
         let mut starts = vec![0; blocks + 1];
         for (block, _) in pairs {
@@ -79,12 +79,12 @@ pub struct Liveness {
 }
 
 impl Liveness {
-    /// What is alive when a block starts, without what its phis define.
+    /// What is alive when a block starts, without the results of its phis.
     pub fn live_in(&self, block: Block) -> impl Iterator<Item = Temp> {
         self.ins.at(block).iter().map(|number| self.temps[*number as usize])
     }
 
-    /// What is alive when a block ends, with operands of the phis that come next.
+    /// What is alive when a block ends, including operands of phis of successors.
     pub fn live_out(&self, block: Block) -> impl Iterator<Item = Temp> {
         self.outs.at(block).iter().map(|number| self.temps[*number as usize])
     }
@@ -197,7 +197,7 @@ pub(crate) struct OpenRead {
     pub(crate) at_end: bool,
 }
 
-/// What is alive between blocks. Each temporary is followed from its reads back to where it is defined, so the time is that of the result.
+/// What is alive between blocks. Each temporary is followed from its reads back to where it is defined, so the time is proportional to the size of the result.
 fn between_blocks(program: &Program) -> Liveness {
     let (numbers, temps) = crossing(program);
     let number = |temp: Temp| numbers.get(temp.index()).copied().filter(|number| *number != LOCAL);
@@ -286,7 +286,7 @@ const START: usize = 0;
 const END: usize = 1;
 
 impl LiveWalk<'_> {
-    /// Whether it is found for the first time.
+    /// Whether it is found there for the first time.
     fn mark(&mut self, place: usize, block: Block) -> bool {
         let new = std::mem::replace(&mut self.seen[place][block.index()], self.number) != self.number;
         if new {

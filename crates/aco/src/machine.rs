@@ -59,7 +59,7 @@ pub fn from_program(program: &Program, variants: &Variants) -> Result<MachinePro
     from_program_in(program, variants, Vec::new())
 }
 
-/// The same, reusing the memory of the blocks of an earlier program.
+/// The machine program, reusing the memory of the blocks of an earlier program.
 pub(crate) fn from_program_in(
     program: &Program,
     variants: &Variants,
@@ -95,7 +95,7 @@ fn depth(data: &BlockData) -> BlockDepth {
     }
 }
 
-/// Forms of one, in the order of their length.
+/// The forms of an instruction, in the order of their length.
 const SHORTEST: [Form; 3] = [Form::Native, Form::E32, Form::E64];
 
 fn machine_inst(program: &Program, variants: &Variants, inst: Inst) -> Result<amdgcn::Inst, FinishError> {
@@ -204,7 +204,7 @@ fn with_variant(program: &Program, inst: Inst, number: u16) -> Option<amdgcn::In
     (!program[inst].mods.has(Mod::OpSel) || name_halves(&mut made, upper)).then_some(made)
 }
 
-/// Names the halves of operands: the upper one for each bit that is set, which `op_sel` selects in other encodings. Returns whether that is
+/// Names the halves of operands: the upper one for each bit that is set, as `op_sel` does in other encodings. Returns whether that is
 /// possible for all bits.
 fn name_halves(inst: &mut amdgcn::Inst, mut upper: i32) -> bool {
     let variant = inst.variant();
@@ -287,7 +287,7 @@ fn machine_operand(gpu: &Gpu, slot: &OperandSlot, operand: &Operand) -> Option<a
     }
 }
 
-/// Any value that the slot takes.
+/// Some value that the slot accepts.
 fn undefined(slot: &OperandSlot, operand: &Operand) -> amdgcn::Operand {
     let dwords = operand.class.dwords();
     match (slot.class, operand.reg) {
@@ -353,7 +353,7 @@ fn smem_offset(gpu: &Gpu, bytes: i32) -> Option<amdgcn::Operand> {
     }
 }
 
-/// The code of an inline constant in a place for a type.
+/// The code of an inline constant in an operand of a type.
 pub fn inline(gpu: &Gpu, ty: Type, bits: u64) -> Option<u8> {
     const FLOATS: [f32; 8] = [0.5, -0.5, 1.0, -1.0, 2.0, -2.0, 4.0, -4.0];
     let value = match ty.bits() {

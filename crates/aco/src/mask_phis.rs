@@ -1,9 +1,9 @@
 //! Lowers phis of lane masks, and makes uniform values SSA along the linear flow: takes a program that is
-//! [`Progress::Selected`](crate::ir::Progress::Selected); leaves it without `p_mask_phi`, and with scalar registers defined on every path of the wave to where they are read.
+//! [`Progress::Selected`](crate::ir::Progress::Selected); leaves it without `p_mask_phi`, and with every scalar register defined on all paths of the wave to its readers.
 //!
 //! A lane has the bit of the predecessor that it came from. So each predecessor, in the order of the wave, writes the bits of its lanes over those of the
 //! ones before it. Where the arms of a divergent `if` meet, the lanes of an arm are those of `exec` after it: before `exec` changes for the second arm, and
-//! before it changes for the merge. There a value is cut to the lanes of its arm, which leaves the arms without code for it.
+//! before it changes for the merge. There a value is ANDed with the lanes of its arm, so the arms themselves need no code for it.
 
 use crate::dominators::Dominators;
 use crate::ir::{
@@ -53,7 +53,7 @@ fn lower_phis(program: &mut Program, reached: &FirstReached) {
     }
 }
 
-/// Constructs to whose merge lanes jump from constructs in them that lanes part in: the wave goes on there without them.
+/// Constructs to whose merge lanes jump from divergent constructs in them: the wave goes on there without these lanes.
 pub(crate) fn early_merges(program: &Program) -> MixSet<Construct> {
     let mut early = MixSet::default();
     for data in program.blocks.values() {
@@ -69,7 +69,7 @@ pub(crate) fn early_merges(program: &Program) -> MixSet<Construct> {
     early
 }
 
-/// The arms of a divergent `if` whose lanes come to its merge from the end of each.
+/// The arms of a divergent `if`, from the ends of which its lanes reach the merge.
 struct Arms {
     class: RegClass,
     wave64: bool,
@@ -106,7 +106,7 @@ impl Arms {
         })
     }
 
-    /// A mask of the first arm where the arm is over, and zero if the wave passes over the arm.
+    /// A mask of the first arm at the end of the arm, and zero if the wave skips the arm.
     fn zero_around(&self, program: &mut Program, mask: Operand, place: Block) -> Operand {
         let temp = program.make_temp(self.class);
         let (definitions, zero) = ([Definition::temp(temp, self.class)], [Operand::constant(0, self.class)]);
@@ -330,7 +330,7 @@ struct StrayUse {
     at_end: bool,
 }
 
-/// Inserts linear phis for scalar values that are read where the wave may come without passing their definition.
+/// Inserts linear phis for scalar values that are read in blocks that the wave may reach without passing their definition.
 fn repair(program: &mut Program, reached: &FirstReached) {
     let places = definitions(program);
     let dominators = Dominators::linear(program);

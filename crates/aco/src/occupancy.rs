@@ -9,7 +9,7 @@ use unwedge_isa::amdgcn::{Gfx, Gpu};
 struct SimdRegisters {
     vgprs: u16,
     vgpr_granule: u16,
-    /// How many scalar registers there are, and their granule; `None`: they do not limit.
+    /// How many scalar registers there are, and their granule; `None` if they are not a limit.
     sgprs: Option<(u16, u16)>,
     waves: u16,
 }
@@ -44,12 +44,12 @@ fn simd(gpu: &Gpu) -> SimdRegisters {
     }
 }
 
-/// Vector registers that a wave of a program with these registers gets.
+/// The vector registers that a wave of a program gets if it uses these registers.
 pub fn allocated_vgprs(gpu: &Gpu, registers: RegCounts) -> u16 {
     registers.vgprs.max(1).next_multiple_of(simd(gpu).vgpr_granule)
 }
 
-/// Waves that a SIMD holds of a program with these registers.
+/// The waves of a program that a SIMD holds if the program uses these registers.
 pub fn waves(gpu: &Gpu, registers: RegCounts) -> u16 {
     let simd = simd(gpu);
     let by_vgprs = simd.vgprs / allocated_vgprs(gpu, registers);
@@ -61,7 +61,7 @@ pub fn waves(gpu: &Gpu, registers: RegCounts) -> u16 {
     simd.waves.min(by_vgprs).min(by_sgprs)
 }
 
-/// The most registers, up to some, with which a SIMD holds so many waves; as few as there can be if it never does.
+/// The most registers, up to a limit, with which a SIMD holds this many waves; the fewest possible if it never does.
 pub fn limits(gpu: &Gpu, most: RegCounts, wanted: u16) -> RegCounts {
     let mut limits = most;
     let few = RegCounts { sgprs: 0, vgprs: 1 };

@@ -1,7 +1,7 @@
-//! Parts of programs that are compiled apart and concatenated: the code of a shader follows that of a prolog, and the code of an epilog that of a shader.
+//! Parts of programs that are compiled separately and concatenated: the code of a shader follows that of a prolog, and the code of an epilog that of a shader.
 //!
 //! A part that another follows does not end the program. Nothing is pending where it stops, and what the next one reads is in the registers that both know
-//! ([`ColourOutput::register`]). A driver concatenates the words of parts, and gives a wave the registers of the part that needs most.
+//! ([`ColourOutput::register`]). A driver concatenates the words of parts, and gives a wave as many registers as the part with the greatest demand needs.
 
 use crate::abi::{Args, Argument, ColourOutput, Interface, PixelProlog};
 use crate::compile::{CompileError, Compiled, Compiler, Options};

@@ -1,13 +1,13 @@
 //! Which optional phases run, and what is checked between phases. ACO has names for most of these options.
 
-/// What is done beside what every program needs.
+/// Which optional phases and checks run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Passes {
     /// Value numbering.
     pub numbering: bool,
     /// Combining of instructions.
     pub combining: bool,
-    /// Combining stops after so many changes of instructions.
+    /// Combining stops after this many changes of instructions.
     pub combinations: Option<u32>,
     /// Scheduling.
     pub scheduling: bool,
@@ -27,7 +27,7 @@ pub struct Passes {
     pub validate_registers: bool,
     /// Each instruction waits for everything that is pending.
     pub all_waits: bool,
-    /// What makes code slow is reported.
+    /// Causes of slow code are reported.
     pub warnings: bool,
 }
 
@@ -51,7 +51,7 @@ impl Default for Passes {
     }
 }
 
-/// An option: its name, what it does, and how.
+/// An option: its name, what it does, and how it does it.
 #[derive(Debug, Clone, Copy)]
 pub struct PassOption {
     /// The name: ACO's, where it has one.
@@ -106,7 +106,7 @@ impl Passes {
 impl std::str::FromStr for Passes {
     type Err = UnknownOption;
 
-    /// From names that are separated by commas.
+    /// The options of a comma-separated list of names.
     fn from_str(list: &str) -> Result<Passes, UnknownOption> {
         let mut passes = Passes::default();
         for name in list.split(',').map(str::trim).filter(|name| !name.is_empty()) {

@@ -22,10 +22,10 @@ const STAGES: [Stage; 5] =
 /// Why a pipeline is not compiled.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PipelineError {
-    /// A shader of another sort of pipeline.
+    /// A shader of another kind of pipeline.
     #[error("{} shaders are not part of a graphics pipeline", .0.name())]
     NotGraphics(Stage),
-    /// Two shaders of a stage.
+    /// Two shaders of the same stage.
     #[error("the pipeline has two {} shaders", .0.name())]
     Twice(Stage),
     /// A stage that every pipeline needs, or that another one needs.
@@ -135,7 +135,7 @@ struct Linker {
     /// In the order of the pipeline.
     shaders: Vec<Shader>,
     options: Options,
-    /// What each shader leaves for the next one in memory, where it does.
+    /// What each shader leaves in memory for the next one, if anything.
     passed: Vec<MemorySlots>,
 }
 

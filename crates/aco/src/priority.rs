@@ -1,5 +1,5 @@
-//! Priorities of exports: takes a machine program that is safe to execute; leaves it so. Guarantees what gfx11.5 asks for: waves that export have high
-//! priority until they have exported, then low priority, and do not go on before their exports have ended. Other GPUs need none of it.
+//! Priorities of exports: takes a machine program that is safe to execute; leaves it so. Guarantees what gfx11.5 requires: waves that export have high
+//! priority until they have exported, then low priority, and do not go on before their exports have ended. Other GPUs do not need this.
 
 use crate::machine::{MachineInst, MachineProgram, plain};
 use unwedge_isa::amdgcn::model::{Format, Role};

@@ -127,7 +127,7 @@ fn available(program: &MachineProgram, copies: &[ScalarCopy]) -> Vec<Copies> {
     starts
 }
 
-/// The instruction with the source of a copy in place of its destination; `None` if it does not read the destination, or cannot read the source.
+/// The instruction reading the source of a copy in place of its destination; `None` if it does not read the destination, or cannot read the source.
 fn with_source(inst: &Inst, copy: &ScalarCopy, gpu: &Gpu) -> Option<Inst> {
     let mut found = false;
     let mut new = *inst;

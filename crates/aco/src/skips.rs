@@ -1,7 +1,7 @@
 //! Skips: removes changes of `exec` that nothing reads, and branches over few instructions that do nothing without a lane.
 //!
 //! Takes a machine program without waits, and leaves one that does the same. What is executed without a lane then is arithmetic, and memory accesses
-//! only in arms that a wave nearly always takes: no branches, no messages.
+//! only in arms that a wave nearly always takes: never branches or messages.
 
 use crate::assemble::target;
 use crate::jumps;
@@ -57,12 +57,12 @@ fn join_writes(program: &mut MachineProgram) {
     }
 }
 
-/// What an instruction does to `exec`.
+/// How an instruction changes `exec`.
 struct ExecAccess {
     reads: bool,
     /// It writes all of it.
     writes: bool,
-    /// It does nothing else, but perhaps for `scc`.
+    /// It writes nothing else, except possibly `scc`.
     only: bool,
 }
 
@@ -164,7 +164,7 @@ fn is_scalar_load(inst: &Inst) -> bool {
     inst.row().format == Format::Smem && inst.row().traits.has(Trait::Load)
 }
 
-/// Whether an instruction makes a scalar of what lanes hold. The address of a scalar load that comes from it is wrong if no lane is active.
+/// Whether an instruction computes a scalar from lanes. The address of a scalar load that comes from it is wrong if no lane is active.
 fn makes_scalar(inst: &Inst, gpu: &Gpu) -> bool {
     let effects = effects::of(inst, gpu);
     effects::is_vector(inst.row().format) && !effects.writes.scalar().is_empty()

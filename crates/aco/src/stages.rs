@@ -10,7 +10,7 @@ use unwedge_shader::ir::Stage;
 
 const TABLE: &str = include_str!("../data/amd/stages.txt");
 
-/// Declares names of the table.
+/// Declares the names that the table uses.
 macro_rules! names {
     ($(#[$about:meta])+ $type:ident { $($(#[$doc:meta])+ $variant:ident $name:literal,)+ }) => {
         $(#[$about])+
@@ -18,7 +18,7 @@ macro_rules! names {
         pub enum $type { $($(#[$doc])+ $variant,)+ }
 
         impl $type {
-            /// All.
+            /// All variants.
             pub const ALL: &'static [$type] = &[$($type::$variant),+];
 
             /// The name in the table.
@@ -42,33 +42,33 @@ macro_rules! names {
 names! {
     /// How a pipeline reaches the rasterizer.
     PipelineMode {
-        /// By the stages that gfx6 has.
+        /// Through the stages that gfx6 has.
         Legacy "legacy",
-        /// By primitive shaders (NGG), which export primitives.
+        /// Through primitive shaders (NGG), which export primitives.
         Ngg "ngg",
-        /// It does not.
+        /// It does not reach the rasterizer.
         Compute "compute",
     }
 }
 
 names! {
-    /// Which stages a pipeline has beside vertex and fragment.
+    /// Which stages a pipeline has besides vertex and fragment.
     #[derive(Default)]
     PipelineShape {
-        /// None.
+        /// No other stages.
         #[default]
         Plain "plain",
         /// Tessellation.
         Tess "tess",
         /// A geometry shader.
         Geometry "geometry",
-        /// Both.
+        /// Tessellation and a geometry shader.
         Both "both",
     }
 }
 
 impl PipelineShape {
-    /// The same with the stages of a shader, which the pipeline then has.
+    /// The shape after adding the stage of a shader.
     pub fn with(self, stage: Stage) -> PipelineShape {
         use PipelineShape as P;
         match (stage, self) {
@@ -128,7 +128,7 @@ names! {
 pub enum SoftwareStage {
     /// A stage of the API.
     Stage(Stage),
-    /// The shader that reads what a geometry shader left in memory, and exports it.
+    /// The GS copy shader: it reads what a geometry shader left in memory, and exports it.
     Copy,
 }
 
@@ -204,7 +204,7 @@ fn row(line: &'static str) -> Option<StageRow> {
     })
 }
 
-/// All rows. A line that is not one is left out; a test finds none.
+/// All rows. A line that is not a row is left out; a test checks that there is none.
 pub fn rows() -> impl Iterator<Item = &'static StageRow> {
     static ROWS: LazyLock<Vec<StageRow>> = LazyLock::new(|| lines().filter_map(row).collect());
     ROWS.iter()
@@ -237,7 +237,7 @@ pub struct MergedWaveInfo;
 impl MergedWaveInfo {
     /// First bit and width of the number of lanes of the first part.
     pub const FIRST: (u32, u32) = (0, 8);
-    /// The same of the second part.
+    /// First bit and width of the number of lanes of the second part.
     pub const SECOND: (u32, u32) = (8, 8);
     /// The number of a wave with a geometry shader that does not export primitives, on gfx9 and later.
     pub const GEOMETRY_WAVE: (u32, u32) = (16, 8);

@@ -1,4 +1,4 @@
-//! Multiply-add instructions after allocation: takes a machine instruction with three sources, and replaces it by an equivalent short one, if the result is in
+//! Multiply-add instructions after allocation: takes a machine instruction with three sources, and replaces it with an equivalent short one, if the result is in
 //! the register of the addend (`v_fmac_f32`), or a factor or the addend is a literal (`v_fmamk_f32`, `v_fmaak_f32`). Never: changes what is computed.
 
 use crate::ir::shape::Variants;

@@ -1,6 +1,6 @@
 //! The measure: what this compiler makes of the NIR that Mesa gave ACO, beside what ACO made of it.
 //!
-//! Every text is compiled for its chip, and executed with recorded results. Ratios are geometric means over shaders, by chip. Without `UNWEDGE_ALL`,
+//! Every text is compiled for its chip, executed, and checked against recorded results. Ratios are geometric means over shaders, by chip. Without `UNWEDGE_ALL`,
 //! some shaders of each chip are taken. `UNWEDGE_LISTINGS=DIR` writes the code of each to `DIR/CHIP/SHADER.s`,
 //! `UNWEDGE_ACO_DEBUG` has names as `noopt`.
 

@@ -24,7 +24,7 @@ const VERTEX_PRIMITIVE: u8 = 2;
 const PRIMITIVE_VERTICES: u8 = 6;
 
 impl Args {
-    /// Those of the shaders that run in a stage of the hardware before the rasterizer, in their order.
+    /// The arguments of the shaders that run in a stage of the hardware before the rasterizer, in their order.
     pub(super) fn before_rasterizer(
         parts: &[&Shader],
         options: &Options,
@@ -106,7 +106,7 @@ impl Args {
         Ok(args)
     }
 
-    /// Those of the shader that exports what a geometry shader has left in memory.
+    /// The arguments of the shader that exports what a geometry shader has left in memory.
     pub(crate) fn copy(
         geometry: &Shader,
         shader: &Shader,
@@ -161,7 +161,7 @@ impl Args {
         }
     }
 
-    /// The hardware's words of a stage of its own.
+    /// The hardware's words of a stage that is not merged.
     fn own_words(&mut self, hardware: HardwareStage, evaluates: bool, captures: &Captures, next: &mut usize) {
         // Evaluation shaders have a register for transform feedback beside the offset of patches, whether they use it or not: the stage VS before it, the stage ES after it.
         let unused = usize::from(evaluates);
@@ -211,7 +211,7 @@ impl Args {
         }
     }
 
-    /// Vector registers of a tessellation control or geometry shader, or of primitives, whose vertices may be apart from each other. Returns the number of the first one after them.
+    /// Vector registers of a tessellation control or geometry shader, or of primitives, whose vertices may be in separate registers. Returns the number of the first one after them.
     fn second_vectors(&mut self, hardware: HardwareStage, generation: Gfx, apart: bool) -> u8 {
         let gfx12 = generation >= Gfx::Gfx12;
         match hardware {

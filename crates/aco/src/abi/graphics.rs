@@ -1,7 +1,7 @@
 //! What registers hold when a program of a graphics stage starts, and how its inputs and outputs are numbered.
 //!
 //! The order is that of the driver RADV: two words of rings, descriptor sets, push constants, then what a stage needs: the table of vertex buffers, base vertex, first instance, draw, view, the number
-//! of patches, places in LDS. [`super::geometry`] has what the hardware adds before the rasterizer. Pixel shaders have the word
+//! of patches, offsets in LDS. [`super::geometry`] has what the hardware adds before the rasterizer. Pixel shaders have the word
 //! for `m0` after the driver's, and in vector registers what `SPI_PS_INPUT_ENA` enables.
 //!
 //! Parameters are numbered in the order of their slots, and so are the attributes of a pixel shader: the driver links them by `SPI_PS_INPUT_CNTL`.
@@ -24,7 +24,7 @@ use unwedge_shader::ir::{
 pub(crate) const COUNT_BYTES: u32 = 64;
 /// Bytes that the first wave of a workgroup writes to LDS for transform feedback: a dword for each buffer and for each stream.
 pub(crate) const CAPTURE_BYTES: u32 = 32;
-/// User registers that the hardware loads, up to gfx8 and since.
+/// User registers that the hardware loads, up to gfx8 and from gfx9 on.
 const USER_SGPRS: [usize; 2] = [16, 32];
 
 /// What a pixel shader may have in vector registers, in their order: the bits of `SPI_PS_INPUT_ENA`.
@@ -33,21 +33,21 @@ const USER_SGPRS: [usize; 2] = [16, 32];
 pub enum PixelInput {
     /// Barycentric coordinates in perspective, at the sample.
     PerspectiveSample = 0,
-    /// At the centre.
+    /// Barycentric coordinates in perspective, at the centre.
     PerspectiveCenter = 1,
-    /// At the centroid.
+    /// Barycentric coordinates in perspective, at the centroid.
     PerspectiveCentroid = 2,
-    /// Those in perspective divided by w, and 1/w, at the centre.
+    /// Barycentric coordinates in perspective divided by w, and 1/w, at the centre.
     PullModel = 3,
     /// Barycentric coordinates linear on the screen, at the sample.
     LinearSample = 4,
-    /// At the centre.
+    /// Barycentric coordinates linear on the screen, at the centre.
     LinearCenter = 5,
-    /// At the centroid.
+    /// Barycentric coordinates linear on the screen, at the centroid.
     LinearCentroid = 6,
-    /// The position.
+    /// x of the position.
     PositionX = 8,
-    /// The position.
+    /// y of the position.
     PositionY = 9,
     /// The depth.
     PositionZ = 10,
@@ -55,14 +55,14 @@ pub enum PixelInput {
     PositionW = 11,
     /// Not zero if the primitive faces the viewer.
     FrontFace = 12,
-    /// Bits 2 and 3: the shading rate in x, 4 and 5: in y (gfx10.3 on); 8 to 11: the sample; 16 to 26: the layer.
+    /// The shading rate in x (bits 2 and 3) and in y (4 and 5), from gfx10.3 on; the sample (8 to 11); the layer (16 to 26).
     Ancillary = 13,
     /// The samples that are covered.
     SampleCoverage = 14,
 }
 
 impl PixelInput {
-    /// All, in the order of registers.
+    /// All inputs, in the order of registers.
     pub const ALL: [PixelInput; 14] = [
         PixelInput::PerspectiveSample,
         PixelInput::PerspectiveCenter,
@@ -131,7 +131,7 @@ impl PixelInput {
 /// How the inputs and outputs of a graphics stage are numbered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Interface {
-    /// The stage of the hardware; `None` of compute shaders.
+    /// The stage of the hardware; `None` for compute shaders.
     pub hardware: Option<HardwareStage>,
     /// It is the prolog of a program of that stage, and leaves its registers as they are.
     pub prolog: bool,
@@ -154,9 +154,9 @@ pub struct Interface {
     pub parameters: Vec<u16>,
     /// Of pixel shaders: `SPI_PS_INPUT_ENA`.
     pub pixel_inputs: u16,
-    /// Of pixel shaders: colours that it stores, in their order. One that is the Nth is in four vector registers from `v[4N]` on where an epilog begins.
+    /// Of pixel shaders: colours that it stores, in their order. The colour with index N is in four vector registers from `v[4N]` on when an epilog begins.
     pub colours: Vec<ColourOutput>,
-    /// What it takes from a stage before in memory.
+    /// What it takes from memory where an earlier stage left it.
     pub inputs: MemorySlots,
     /// What the first of two merged stages leaves in LDS for the second one.
     pub passed: MemorySlots,
@@ -174,7 +174,7 @@ pub struct Interface {
 /// What the prolog of a pixel shader changes of what the hardware gives it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PixelProlog {
-    /// The shader runs once for each sample: coordinates at the centre and at the centroid are those at the sample, and of the covered samples only that one is left.
+    /// The shader runs once for each sample: coordinates at the centre and at the centroid are those at the sample, and only that one of the covered samples remains.
     pub per_sample: bool,
     /// Where bit 31 of [`Argument::PrimitiveMask`] says that a quad is covered, the hardware does not compute coordinates at the centroid (`BC_OPTIMIZE`): they are those at the centre.
     pub centroid_at_center: bool,
@@ -184,7 +184,7 @@ impl PixelProlog {
     /// The bit of [`Argument::PrimitiveMask`].
     pub(crate) const COVERED: u32 = 31;
 
-    /// Coordinates that stand for others.
+    /// Coordinates that replace others.
     pub(crate) fn source(self, input: PixelInput) -> PixelInput {
         use PixelInput as P;
         match input {
@@ -218,7 +218,7 @@ impl PixelProlog {
 pub struct ColourOutput {
     /// The location.
     pub location: u16,
-    /// 1 of the second source of blending.
+    /// 1 for the second source of dual-source blending.
     pub index: u8,
     /// A bit for each component that is stored.
     pub components: u8,
@@ -232,7 +232,7 @@ impl ColourOutput {
         number as u16 * 4 + component as u16
     }
 
-    /// Those of a lowered fragment shader.
+    /// The colours of a lowered fragment shader.
     fn of(shader: &Shader) -> Vec<ColourOutput> {
         let func = shader.entry();
         let mut stored: BTreeMap<(u16, u8), (u8, bool)> = BTreeMap::new();
@@ -281,7 +281,7 @@ fn hardware_of(parts: &[&Shader], options: &Options) -> Result<HardwareStage, Co
 }
 
 impl Args {
-    /// Those of a shader of any stage, or of two that are merged.
+    /// The arguments of a shader of any stage, or of two that are merged.
     ///
     /// # Errors
     ///
@@ -305,7 +305,7 @@ impl Args {
         }
     }
 
-    /// What all stages have of the driver.
+    /// Adds the arguments that the driver gives all stages.
     pub(super) fn common(&mut self, uses: &Uses, next: &mut usize) {
         for set in &uses.sets {
             self.add(Argument::DescriptorSet(*set), next, 1);
@@ -337,7 +337,7 @@ impl Args {
         }
     }
 
-    /// Those of the prolog of a pixel shader that has these.
+    /// The arguments of the prolog of a pixel shader that has these.
     pub(crate) fn pixel_prolog(main: &Args, state: PixelProlog) -> Args {
         let is_pixel = |argument| matches!(argument, Argument::Pixel(_));
         let mut args = main.without(is_pixel);
@@ -354,7 +354,7 @@ impl Args {
         args
     }
 
-    /// Those of the epilog of a pixel shader.
+    /// The arguments of the epilog of a pixel shader.
     pub(crate) fn epilog(colours: &[ColourOutput]) -> Args {
         let mut args = Args::default();
         for (number, colour) in colours.iter().enumerate() {
@@ -460,10 +460,10 @@ pub(super) fn half_attributes(func: &Function) -> Vec<u16> {
     slots.into_iter().collect()
 }
 
-/// The slot of the attribute that is where a fragment is in its point. No shader stores it: the hardware computes it (`PT_SPRITE_TEX` of `SPI_PS_INPUT_CNTL`).
+/// The slot of the attribute that holds the position of a fragment within its point. No shader stores it: the hardware computes it (`PT_SPRITE_TEX` of `SPI_PS_INPUT_CNTL`).
 pub const POINT_COORD_SLOT: u16 = 15;
 
-/// Whether a slot goes to pixels: locations, and distances and numbers that they may read. Positions and sizes do not.
+/// Whether a slot goes to pixels: locations, and clip distances and built-in numbers that they may read. Positions and point sizes do not.
 pub(crate) fn is_parameter(slot: u16) -> bool {
     slot >= 2 && slot != 9
 }

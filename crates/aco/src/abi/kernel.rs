@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use unwedge_isa::amdgcn::{Gfx, Gpu};
 use unwedge_shader::ir::{Access, ResourceClass, ResourceData, Shader, Stage};
 
-/// Who starts a program, which decides where its arguments are.
+/// What starts a program, and therefore where its arguments are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum CallingConvention {
     /// A graphics driver, as RADV does.

@@ -1,4 +1,4 @@
-//! Arguments of a shader that names the registers which hold them, and that exports by itself: what the driver made of a shader before it is compiled.
+//! Arguments of a shader that names the registers which hold them, and that contains its own exports: the driver has lowered such a shader already.
 //!
 //! The driver's own arguments, which no operation reads, come first; what the hardware adds follows the last register that is named.
 
@@ -15,7 +15,7 @@ const RINGS: usize = 2;
 pub(crate) const RINGS_REGISTERS: AmdRegisters = AmdRegisters { vector: false, first: 0 };
 /// Vector registers that an instruction can name.
 const VECTORS: usize = 256;
-/// Scalar registers before those that are something else, as `vcc` is on some GPUs.
+/// The number of general scalar registers, before those with special meanings, such as `vcc` on some GPUs.
 const SCALARS: usize = 102;
 
 /// Whether a shader names the registers that hold its arguments, or exports by itself.
@@ -24,7 +24,7 @@ pub(crate) fn names_registers(func: &Function) -> bool {
 }
 
 impl Args {
-    /// Those of a shader that names registers; `None` if it does not.
+    /// The arguments of a shader that names registers; `None` if it does not.
     pub(super) fn registers(
         shader: &Shader,
         hardware: Result<HardwareStage, CompileError>,

@@ -15,13 +15,13 @@ pub(super) struct NameUnion {
     pub name: Temp,
 }
 
-/// A value that is alive at the start of a block and may be placed anew.
+/// A value that is alive at the start of a block and may get new registers.
 #[derive(Debug)]
 struct Arrival {
     original: Temp,
     name: Temp,
     class: RegClass,
-    /// Where it is on some path.
+    /// Its registers on some path.
     regs: InlineList<PhysReg, 4>,
     /// The phi of the program that defines it.
     phi: Option<Inst>,

@@ -63,7 +63,7 @@ impl Allocator<'_> {
         Ok(())
     }
 
-    /// After everything was laid out anew: definitions of the other bank.
+    /// Places definitions of the other bank after a bank was laid out anew.
     fn definitions_left(&mut self, work: &mut Work, open: &[usize]) -> Result<(), FinishError> {
         for at in open {
             if work.definitions[*at].reg.is_some() {
@@ -223,7 +223,7 @@ impl Allocator<'_> {
         Some(RegSpan { first: whole.first + part.offset, count: 1 }.reg())
     }
 
-    /// Where the operands are that it is made of.
+    /// The place of the operands that it is made of.
     fn source_wishes(&self, work: &Work, at: usize, wishes: &mut Wishes) {
         let reg_of = |operand: usize| {
             let name = work.operands.get(operand)?.as_temp()?;
@@ -328,7 +328,7 @@ impl Allocator<'_> {
         Some(plan)
     }
 
-    /// Lays out everything in a bank anew: what lives on first, then operands that die and definitions, which may share registers.
+    /// Lays out everything in a bank anew: first what lives on, then operands that die and definitions, which may share registers with each other.
     fn compact(&mut self, work: &mut Work, open: &[usize], class: RegClass) -> Result<(), FinishError> {
         let (from, to) = self.range(class);
         let bank = RegSpan { first: from, count: to - from };

@@ -1,4 +1,4 @@
-//! The register file while registers are given away: which temporary each register holds.
+//! The register file during allocation: which temporary each register holds.
 
 use crate::ir::{PhysReg, RegClass, Temp};
 use unwedge_base::entity::Entity;

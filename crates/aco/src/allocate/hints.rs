@@ -15,7 +15,7 @@ pub(super) struct VectorPart {
     pub offset: u16,
 }
 
-/// Wishes, by temporary.
+/// Preferences, by temporary.
 #[derive(Debug, Default)]
 pub(super) struct Hints {
     groups: Vec<u32>,
@@ -29,7 +29,7 @@ pub(super) struct Hints {
 }
 
 impl Hints {
-    /// Makes them those of a program, and keeps their memory.
+    /// Finds the preferences of a program, reusing their memory.
     pub fn set(&mut self, program: &Program, variants: &Variants) {
         let count = program.temp_count();
         self.groups.clear();
@@ -137,7 +137,7 @@ impl Hints {
         }
     }
 
-    /// Masks that the short encoding has in `vcc`.
+    /// Masks that the short encoding needs in `vcc`.
     fn short_form(&mut self, short: &'static Variant, operands: &[Operand], definitions: &[Definition]) {
         let is_vcc = |slot: &OperandSlot| slot.reg == Reg::VCC.0 && slot.ty == Type::Mask;
         let written = shape::definitions(short).zip(definitions).filter(|(slot, _)| is_vcc(slot));
@@ -165,7 +165,7 @@ impl Hints {
         self.groups[a.max(b)] = a.min(b) as u32;
     }
 
-    /// Where another temporary of the group is, or was.
+    /// The register that another temporary of the group has or had.
     pub fn group_reg(&mut self, temp: Temp) -> Option<PhysReg> {
         if temp.index() >= self.groups.len() {
             return None;

@@ -20,7 +20,7 @@ pub(super) struct PendingCopy {
     pub to: Temp,
 }
 
-/// The instruction that is worked on. Its memory is used again for the next one.
+/// The current instruction. Its memory is reused for the next one.
 #[derive(Debug)]
 pub(super) struct Work {
     pub inst: Inst,
@@ -34,7 +34,7 @@ pub(super) struct Work {
     pub dying: Vec<Temp>,
     /// Registers of definitions.
     pub taken: Vec<RegSpan>,
-    /// The only registers that some operand or definition can be in.
+    /// Registers that are the only ones for some operand or definition.
     pub reserved: Vec<RegSpan>,
 }
 
@@ -73,7 +73,7 @@ fn clobbers_scc(program: &Program, inst: Inst) -> bool {
     matches!(program.op(inst), Op::Pseudo(Pseudo::Extract | Pseudo::Insert)) && scalar
 }
 
-/// Whether a register is not allocated.
+/// Whether a register is outside of allocation.
 fn is_exempt(reg: PhysReg) -> bool {
     let reg = reg.reg();
     matches!(reg, Reg::EXEC | Reg::EXEC_HI | Reg::NULL)
@@ -88,7 +88,7 @@ fn copy_moves(written: &[Definition], read: &[Operand]) -> impl Iterator<Item = 
     written.iter().zip(read).filter_map(|(to, from)| Some((to.reg?, from.reg?, to.class)))
 }
 
-/// What an instruction that makes, or takes apart, a scalar vector does.
+/// The copies of an instruction that makes or takes apart a scalar vector.
 fn vector_moves(op: Op, definitions: &[Definition], operands: &[Operand]) -> Vec<RegMove> {
     let (mut moves, mut bytes) = (Vec::new(), 0);
     match (op, definitions, operands) {

@@ -1,8 +1,8 @@
 //! Register allocation on SSA form.
 //!
 //! Takes a program that [`crate::edges`] has prepared, with its [`Liveness`]. Guarantees `Allocated`: every operand and definition has a
-//! register, a temporary has one register in all its life, and a `p_parallelcopy` gives a value that has to move a new name. Where
-//! paths join on which a value has different names, a phi unites them.
+//! register, a temporary keeps one register for all its life, and a `p_parallelcopy` gives a value that has to move a new name. Where
+//! paths on which a value has different names join, a phi merges them.
 //!
 //! Blocks are taken in the order of the code. A vector that finds no room moves what is in the way; if that does not help, all values of its bank
 //! are laid out anew. Temporaries that end within a register have it to themselves. Never: spills.
@@ -29,11 +29,11 @@ use unwedge_isa::amdgcn::Gpu;
 /// The number of moved vector registers from which another attempt with more registers is worthwhile.
 const MANY_MOVED: u32 = 2;
 
-/// How many registers of each bank may be given away.
+/// How many registers of each bank may be allocated.
 #[derive(Debug, Clone, Copy)]
 struct Bounds {
     sgprs: u16,
-    /// Without linear ones, which follow.
+    /// Vector registers without linear ones, which follow.
     vgprs: u16,
 }
 
@@ -147,7 +147,7 @@ fn attempt(
     result.map(|()| allocated)
 }
 
-/// As many empty lists, in the memory of those that there are.
+/// Resizes to as many empty lists, reusing the memory of the existing ones.
 fn empty_lists<T>(lists: &mut Vec<Vec<T>>, count: usize) {
     lists.iter_mut().for_each(Vec::clear);
     lists.resize_with(count, Vec::new);

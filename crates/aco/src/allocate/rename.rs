@@ -1,4 +1,4 @@
-//! Removes phis that allocation made, and that turn out to unite a name with itself.
+//! Removes phis that allocation made, and that turn out to merge a name with itself.
 
 use super::blocks::NameUnion;
 use crate::ir::{Program, Temp};

@@ -1,7 +1,7 @@
-//! Long branches: a branch that does not reach its target goes to an island, which is a branch of its own on the way.
+//! Long branches: a branch that does not reach its target goes to an island, which is a second branch on the way.
 //!
-//! Islands need no registers and are the same in all generations. They are put after code that goes elsewhere, where there is such code in reach; else
-//! at the end of a block or between two instructions, with a branch over them. Never: inside of a clause.
+//! Islands need no registers and are the same in all generations. They are put after code that does not fall through, if there is such code in reach; otherwise
+//! at the end of a block or between two instructions, with a branch over them. Never: inside a clause.
 
 use super::{offset, target};
 use crate::machine::{MachineBlock, MachineProgram, plain};
@@ -18,7 +18,7 @@ const LEAST: i64 = 12_000;
 struct IslandPlace {
     block: usize,
     at: usize,
-    /// Nothing comes there from before.
+    /// The code before it does not fall through to it.
     open: bool,
 }
 

@@ -1,7 +1,7 @@
 //! Assembly: where blocks are, how far branches go, and the words.
 //!
 //! Takes a machine program that is safe to execute. Guarantees words that the decoder reads back, and that no branch of gfx10 has the offset
-//! that its hardware does not do. Never: which instructions there are, but for that NOP and branches on the way of long ones.
+//! that its hardware cannot execute. Never: changes which instructions there are, except for a NOP there, and islands of long branches.
 
 mod islands;
 
@@ -12,7 +12,7 @@ use unwedge_base::entity::Entity;
 use unwedge_isa::amdgcn::model::{Class, Format, Gfx};
 use unwedge_isa::amdgcn::{Inst, Opcode, Operand, codec};
 
-/// The offset of a branch that gfx10 does not do.
+/// The offset of a branch that gfx10 cannot execute.
 const BROKEN_OFFSET: i64 = 0x3f;
 
 /// A placeholder for the distance from an instruction to the end of the code. It must not be an inline constant, so that it is encoded as a literal.
@@ -122,7 +122,7 @@ fn encode(
     })
 }
 
-/// gfx10 branches with the broken offset, each as its block and the index after the branch.
+/// Branches of gfx10 with the broken offset, each as its block and the index after the branch.
 fn broken_branches(
     program: &MachineProgram,
     lengths: &[Vec<usize>],

@@ -10,7 +10,7 @@ use unwedge_isa::amdgcn::waits::{Counter, fields};
 use unwedge_isa::amdgcn::{Gfx, Mods, Opcode, Reg};
 use unwedge_shader::ir::{BarrierInfo, MemoryKinds, Order, Scope};
 
-/// `scope` of a cache instruction of gfx12: the device.
+/// The `scope` of gfx12 cache instructions that covers the device.
 const SCOPE_DEVICE: i32 = 2;
 
 impl Emitter<'_> {

@@ -1,4 +1,4 @@
-//! Branches: to the successor that does not follow.
+//! Branches: a block branches to the successor that does not follow it.
 
 use super::Emitter;
 use crate::error::FinishError;

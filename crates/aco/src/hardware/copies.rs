@@ -1,6 +1,6 @@
-//! Copies that happen all at once become moves in an order that keeps every value.
+//! Parallel copies become moves in an order that keeps every value.
 //!
-//! Copies to bytes that no other copy reads come first. A copy of which only a part can be made is split. What is left are
+//! Copies to bytes that no other copy reads come first. A copy of which only a part can be made is split. The rest are
 //! cycles. A cycle of scalar registers goes through a free register, or is swapped by exclusive or if `scc` is free; vector registers are swapped.
 
 use super::Emitter;
@@ -68,7 +68,7 @@ impl RegCopy {
         self.source().is_some_and(|source| source.start < bytes.end && bytes.start < source.end)
     }
 
-    /// The same as two copies.
+    /// The same copy as two copies.
     fn halves(&self) -> [RegCopy; 2] {
         let bytes = self.bytes / 2;
         let high = match self.from {
@@ -188,7 +188,7 @@ pub(super) fn lower(
     }
 }
 
-/// Makes a copy whose target no other reads, with those that one instruction can make together with it.
+/// Makes a copy whose target no other reads, together with those that the same instruction can make.
 fn make(emitter: &mut Emitter<'_>, copies: &mut Vec<RegCopy>, at: usize) -> Result<(), FinishError> {
     let copy = copies[at];
     if !copy.is_whole() {

@@ -1,7 +1,7 @@
 //! The end of a program that the code of another one follows: nothing is pending there, and no hazard is open.
 //!
-//! The phases that insert waits and cures of hazards follow one program only. So what may be open is closed here, by the largest distances of `data/amd/check/rules.txt` and the cures of
-//! [`crate::hazards`]; waits for which nothing is pending are dropped. What nothing closes is open where the next program begins.
+//! The phases that insert waits and resolve hazards look at one program only. So what may be open is closed here, by the largest distances of `data/amd/check/rules.txt` and the cures of
+//! [`crate::hazards`]; waits for which nothing is pending are dropped. What cannot be closed is assumed to be open where the next program begins.
 
 use super::Emitter;
 use crate::ir::{Definition, Operand, PhysReg, RegClass};

@@ -1,7 +1,7 @@
 //! Lowering to the hardware: pseudo instructions become instructions of the GPU.
 //!
 //! Takes `Eliminated`, leaves `Lowered`. Copies keep `scc` where something is in it. Labels of branches are numbers of blocks. A pseudo
-//! instruction that is not here yet is [`FinishError::NotDone`].
+//! instruction that is not supported yet is [`FinishError::NotDone`].
 
 mod barrier;
 mod branch;
@@ -24,7 +24,7 @@ use unwedge_base::entity::Entity;
 use unwedge_isa::amdgcn::model::{Form, Mod};
 use unwedge_isa::amdgcn::{Gfx, Mods, Opcode, Reg};
 
-/// Where instructions of the hardware are made.
+/// Builds hardware instructions.
 struct Emitter<'a> {
     program: &'a mut Program,
     variants: &'a Variants,
@@ -227,7 +227,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Copies all at once, with what the instruction says is free.
+    /// Makes parallel copies, with what the instruction says is free.
     fn copy(&mut self, copies: Vec<RegCopy>) -> Result<(), FinishError> {
         let (free, scc) = match self.program.payload(self.inst) {
             Payload::Copy(free, scc) => (free, scc),
@@ -240,7 +240,7 @@ impl Emitter<'_> {
         done
     }
 
-    /// The address of what follows the code. The assembler knows how far that is, and puts it in the place of the literal.
+    /// The address of what follows the code. The assembler knows how far that is, and puts the distance in place of the literal.
     fn constant_address(&mut self) -> Result<(), FinishError> {
         let (to, class) = self.definition(0)?;
         let low = (to.index() / 4) as u16;

@@ -1,4 +1,4 @@
-//! Instructions that move one value: a register, a pair, bytes of a register, and swaps.
+//! Instructions that move a single value: a register, a pair, bytes of a register, and swaps.
 //!
 //! Bytes around those that are written are kept: by SDWA on gfx8 to gfx10.3, by halves of registers and `v_perm_b32` on later GPUs.
 
@@ -169,7 +169,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A register of which the upper bytes of one word follow the lower bytes of another, which are shifted out: `high:low >> 8 * bytes`.
+    /// Two words are shifted right together, and the low word of the result is kept: `high:low >> 8 * bytes`.
     fn align(&mut self, to: u16, [high, low]: [Operand; 2], bytes: u32) {
         self.hw(Opcode::v_alignbyte_b32, &[vgpr_to(to)], &[high, low, Operand::c32(bytes)]);
     }
@@ -449,7 +449,7 @@ impl ByteSource {
     }
 }
 
-/// How many bits are set in a word, and from which on, if they follow each other.
+/// How many bits are set in a word, and the number of the lowest, if they are consecutive.
 fn field(bits: u32) -> Option<[u32; 2]> {
     let [count, first] = [bits.count_ones(), bits.trailing_zeros()];
     (bits != 0 && bits >> first == u32::MAX >> (32 - count)).then_some([count, first])

@@ -164,7 +164,7 @@ impl Emitter<'_> {
         self.copy(copies)
     }
 
-    /// Bytes of a vector from one on. Whole registers are added to the copies; other bytes are shifted out immediately, as they do not share a register
+    /// Bytes of a vector, from a given byte on. Whole registers are added to the copies; other bytes are shifted out immediately, as they do not share a register
     /// with the vector.
     fn extract_part(
         &mut self,
@@ -207,7 +207,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Element number, bits of an element, and whether with the sign.
+    /// Element number, bits of an element, and whether it is sign-extended.
     fn element(&self) -> Result<(u32, u32, bool), FinishError> {
         let number = |at| -> Result<u32, FinishError> {
             let constant = self.operand(at)?.as_const();

@@ -32,7 +32,7 @@ struct Reduction {
     vector: Opcode,
     /// `None` for floats.
     scalar: Option<Opcode>,
-    /// What leaves the other operand as it is.
+    /// The operand that leaves the other one as it is.
     identity: u32,
     /// The value of each lane so far.
     sum: u16,
@@ -153,7 +153,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Enables all lanes. Those that were not have the identity.
+    /// Enables all lanes. Lanes that were inactive have the identity.
     fn enable_all(&mut self, tree: &Reduction, saved: PhysReg, class: RegClass, value: u16) {
         let opcode = if tree.wave64 { Opcode::s_or_saveexec_b64 } else { Opcode::s_or_saveexec_b32 };
         let exec = Definition::reg(PhysReg::EXEC, class);

@@ -54,7 +54,7 @@ impl Emitter<'_> {
         slot.map(|slot| slot as u32).ok_or_else(|| self.not_done("a slot that is not constant"))
     }
 
-    /// Accesses of scratch for the registers from one on.
+    /// Accesses of scratch for consecutive registers from a given one on.
     fn access(&mut self, slot: u32, first: u16, class: RegClass, rest: &[Operand], load: bool) {
         use Opcode as O;
         let count = u16::from(class.dwords());

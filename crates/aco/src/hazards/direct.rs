@@ -15,7 +15,7 @@ struct OpenUse {
     regs: Regs,
     /// Vector instructions since.
     age: u8,
-    /// One of them is transcendental, so that it is not known which ends first.
+    /// One of them is transcendental, so it is unknown which ends first.
     mixed: bool,
 }
 
@@ -24,7 +24,7 @@ pub(super) struct DirectLoads {
     valu: Vec<OpenUse>,
     /// By counter: registers that vector memory and LDS instructions use.
     memory: [Regs; Counter::COUNT],
-    /// `exec` was compared into, and no vector instruction came since.
+    /// A comparison wrote `exec`, and no vector instruction has come since.
     compared: bool,
 }
 

@@ -1,4 +1,4 @@
-//! One instruction as hazards look at it.
+//! What hazards depend on in an instruction.
 
 use unwedge_isa::amdgcn::effects::Regs;
 use unwedge_isa::amdgcn::model::{Field, Format, Mod, Role, Trait};
@@ -41,9 +41,9 @@ pub(super) struct InstFacts {
     pub gds: bool,
     /// Its address is a list of registers.
     pub address_list: bool,
-    /// Vector instructions that it waits for by itself: of `lds_direct_load` and its like.
+    /// The number of vector instructions that `lds_direct_load` and its like wait for by themselves.
     pub own_wait: u8,
-    /// It names `exec`, and reads it.
+    /// It reads `exec` as a named operand.
     pub reads_exec: bool,
 }
 

@@ -18,7 +18,7 @@ pub(super) struct LateReads {
     exec: bool,
     /// The last instruction was `v_writelane`.
     writelane: bool,
-    /// `exec` was compared into, and no vector instruction but `v_nop` came since.
+    /// A comparison wrote `exec`, and no vector instruction other than `v_nop` has come since.
     compared: bool,
     vmem: bool,
     vmem_branch: bool,
@@ -90,7 +90,7 @@ impl OpenHazards for LateReads {
     }
 }
 
-/// Vector memory; flat instructions may access either memory, and so they do not count for one.
+/// Vector memory; flat instructions may access either memory, so they count for neither.
 fn is_vmem(facts: &InstFacts) -> bool {
     facts.is_memory() && facts.row.format != Format::Flat
 }

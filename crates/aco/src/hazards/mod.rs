@@ -20,7 +20,7 @@ use unwedge_isa::amdgcn::{Gfx, Gpu, Opcode, Operand, Reg};
 
 /// What may be open at a place of the code.
 trait OpenHazards: Clone + Default {
-    /// What may be open after the code of another program, which has closed what it knows of.
+    /// What may be open after the code of another program, which has closed all hazards that it can close.
     fn after_another() -> Self {
         Self::default()
     }
@@ -33,7 +33,7 @@ trait OpenHazards: Clone + Default {
 /// What comes before an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cure {
-    /// So many wait states.
+    /// This many wait states.
     Nop(u8),
     /// `s_waitcnt_depctr` with these bits clear.
     Depctr(u16),
@@ -45,13 +45,13 @@ enum Cure {
     VectorNop,
     /// A move of a vector register to itself, where `v_nop` is not enough.
     VectorMove(Reg),
-    /// The instruction waits until only so many vector instructions have not ended.
+    /// The instruction itself waits until at most this many vector instructions have not ended.
     OwnWait(u8),
-    /// The instruction waits until vector memory has read its registers.
+    /// The instruction itself waits until vector memory has read its registers.
     OwnMemoryWait,
 }
 
-/// Inserts what hazards need.
+/// Inserts the cures of hazards.
 pub fn insert(program: &mut MachineProgram) {
     match program.gpu.generation() {
         // GPUs of CDNA, whose matrix instructions have rules of their own, were rejected before.
@@ -105,7 +105,7 @@ fn run<T: OpenHazards>(program: &mut MachineProgram) {
 }
 
 impl Cure {
-    /// Sets the fields of an instruction that are a cure.
+    /// Sets the wait fields in an instruction that are a cure.
     fn set(self, inst: &mut MachineInst, gpu: &Gpu) {
         let gfx12 = gpu.generation() == Gfx::Gfx12;
         match self {

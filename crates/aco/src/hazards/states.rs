@@ -33,14 +33,14 @@ pub(super) struct WaitStates {
     open: Vec<OpenCause>,
     /// Registers that the group of scalar memory instructions reads and writes.
     group: (Regs, Regs),
-    /// There is one in the group, one that stores, and one without a result.
+    /// Whether the group has an instruction, one that stores, and one without a result.
     in_group: bool,
     stored: bool,
     silent: bool,
 }
 
 impl WaitStates {
-    /// How far an instruction must be from a cause, if it meets it.
+    /// How far an instruction must be from a cause, if the cause affects it.
     fn distance(cause: Cause, regs: &Regs, facts: &InstFacts, gpu: &Gpu) -> u8 {
         let generation = gpu.generation();
         let reads = meet(regs, &facts.reads);

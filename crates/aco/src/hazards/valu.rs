@@ -7,15 +7,15 @@ use unwedge_isa::amdgcn::model::{Format, Role};
 use unwedge_isa::amdgcn::waits::{SA_SDST, VA_SDST, VA_VCC, VA_VDST};
 use unwedge_isa::amdgcn::{Gfx, Gpu, Reg};
 
-/// Vector instructions after which a transcendental result is there, and transcendental ones.
+/// After how many vector instructions, and after how many transcendental ones, a transcendental result is available.
 const TRANS_VALU: u8 = 6;
 const TRANS_TRANS: u8 = 2;
-/// Vector instructions for which a write may be forwarded in part: before another write, and before the read.
+/// During how many vector instructions a write may be forwarded in part: before another write, and before the read.
 const PARTIAL: u8 = 8;
 const PARTIAL_READ: u8 = 5;
 /// How many writes of `exec` are counted.
 const EXEC_WRITES: u8 = 15;
-/// Scalar instructions for which a result of the scalar ALU may not be there.
+/// During how many scalar instructions a result of the scalar ALU may not be available.
 const SALU_DISTANCE: u8 = 11;
 
 /// A result of the vector ALU in vector registers.
@@ -24,21 +24,21 @@ struct OpenResult {
     regs: Regs,
     /// Vector instructions since.
     age: u8,
-    /// Transcendental ones among them; of others: writes of `exec` since.
+    /// For transcendental results, the transcendental ones among them; for others, the writes of `exec` since.
     count: u8,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ValuResults {
-    /// Of transcendental instructions.
+    /// Results of transcendental instructions.
     transcendental: Vec<OpenResult>,
-    /// Of any, where a write of `exec` may come between two of them.
+    /// Results of any instructions, where a write of `exec` may come between two of them.
     partial: Vec<OpenResult>,
     /// Scalar registers that the vector ALU read: on gfx11 as a lane mask, on gfx12 in any way.
     read: Regs,
-    /// What was read, and written by the scalar ALU since; and how many scalar instructions ago.
+    /// Registers that were read and then written by the scalar ALU, and how many scalar instructions ago.
     by_salu: Vec<(Regs, u8)>,
-    /// What was read, and written by the vector ALU since.
+    /// Registers that were read and then written by the vector ALU.
     by_valu: Regs,
 }
 
@@ -135,7 +135,7 @@ impl ValuResults {
         facts.is(ExecUnit::Valu) && self.transcendental.iter().any(read)
     }
 
-    /// Takes a vector instruction's transcendental result, and those off after which enough came.
+    /// Records a vector instruction's transcendental result, and drops results after which enough instructions have come.
     fn add_transcendental(&mut self, facts: &InstFacts) {
         if !facts.is(ExecUnit::Valu) {
             return;
@@ -165,7 +165,7 @@ impl ValuResults {
         })
     }
 
-    /// Counts writes of `exec`, and takes the results of a vector instruction.
+    /// Counts writes of `exec`, and records the results of a vector instruction.
     fn add_partial(&mut self, facts: &InstFacts) {
         if facts.is_scalar() && facts.writes.has(Reg::EXEC) {
             self.partial

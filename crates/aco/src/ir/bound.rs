@@ -1,4 +1,4 @@
-//! What the row of an instruction asks of the registers of its operands and definitions.
+//! What the row of an instruction requires of the registers of its operands and definitions.
 
 use super::entities::Inst;
 use super::inst::Op;
@@ -9,18 +9,18 @@ use unwedge_isa::amdgcn::Reg;
 use unwedge_isa::amdgcn::model::{Class, Form, OperandSlot};
 use unwedge_isa::amdgcn::tables::Variant;
 
-/// What a row asks of the registers of an instruction.
+/// What a row requires of the registers of an instruction.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Bound {
-    /// By operand: the one register that it can be in.
+    /// By operand: the only register that it can be in.
     pub operands: Vec<Option<PhysReg>>,
-    /// By definition: the one register that it can be in.
+    /// By definition: the only register that it can be in.
     pub definitions: Vec<Option<PhysReg>>,
-    /// Definitions that are in the register of an operand.
+    /// Definitions that must be in the register of an operand.
     pub tied: Vec<(usize, usize)>,
 }
 
-/// The variant that says the order of operands of an instruction.
+/// The variant that defines the order of the operands of an instruction.
 pub fn variant_of(program: &Program, variants: &Variants, inst: Inst) -> Option<&'static Variant> {
     let Op::Hw(opcode) = program.op(inst) else { return None };
     match program[inst].form {
@@ -30,14 +30,14 @@ pub fn variant_of(program: &Program, variants: &Variants, inst: Inst) -> Option<
 }
 
 impl Bound {
-    /// That of an instruction of the hardware; empty of others.
+    /// The requirements of a hardware instruction; empty for others.
     pub fn of(program: &Program, variants: &Variants, inst: Inst) -> Bound {
         let mut bound = Bound::default();
         bound.set(program, variants, inst);
         bound
     }
 
-    /// Makes it that of an instruction, and keeps its memory.
+    /// Sets it to the requirements of an instruction, reusing its memory.
     pub fn set(&mut self, program: &Program, variants: &Variants, inst: Inst) {
         self.operands.clear();
         self.definitions.clear();

@@ -47,7 +47,7 @@ impl RegClass {
         RegClass { bank: Bank::LinearVgpr, bytes: dwords * 4 }
     }
 
-    /// A bank and a size in bytes. Scalar and linear vector registers are whole: `None` otherwise, and for no or too many bytes.
+    /// The class of a bank and a size in bytes. `None` for zero or too many bytes, and for parts of scalar or linear vector registers.
     pub const fn new(bank: Bank, bytes: u8) -> Option<RegClass> {
         let whole = matches!(bank, Bank::Vgpr) || bytes.is_multiple_of(4);
         if bytes == 0 || bytes > RegClass::MAX_BYTES || !whole {
@@ -56,7 +56,7 @@ impl RegClass {
         Some(RegClass { bank, bytes })
     }
 
-    /// Vector registers that hold so many bytes.
+    /// Vector registers that hold this many bytes.
     pub const fn vgpr_bytes(bytes: u8) -> RegClass {
         RegClass { bank: Bank::Vgpr, bytes }
     }
@@ -81,7 +81,7 @@ impl RegClass {
         self.bytes
     }
 
-    /// How many registers hold it, the last one perhaps in part.
+    /// How many registers hold it, the last one possibly in part.
     pub const fn dwords(self) -> u8 {
         self.bytes.div_ceil(4)
     }
@@ -101,7 +101,7 @@ impl RegClass {
         !matches!(self.bank, Bank::Vgpr)
     }
 
-    /// Whether it ends within a register.
+    /// Whether its last register is only partly used.
     pub const fn is_subdword(self) -> bool {
         !self.bytes.is_multiple_of(4)
     }

@@ -10,7 +10,7 @@ use unwedge_isa::amdgcn::model::Form;
 use unwedge_isa::amdgcn::{Mods, Opcode};
 use unwedge_shader::ir::{Access, BarrierInfo, Loc, MemoryKinds, Op as ShaderOp};
 
-/// Declares pseudo instructions: name in the text, and what they mean.
+/// Declares pseudo instructions: their names in the text, and their meaning.
 macro_rules! pseudo {
     ($($(#[doc = $doc:literal])+ $variant:ident $name:literal;)+) => {
         /// A pseudo instruction. Its doc comment is its meaning.
@@ -19,7 +19,7 @@ macro_rules! pseudo {
         pub enum Pseudo { $($(#[doc = $doc])+ $variant,)+ }
 
         impl Pseudo {
-            /// All, in the order of the table.
+            /// All pseudo instructions, in the order of the table.
             pub const ALL: &'static [Pseudo] = &[$(Pseudo::$variant,)+];
 
             /// The name in the text.
@@ -27,7 +27,7 @@ macro_rules! pseudo {
                 match self { $(Pseudo::$variant => $name,)+ }
             }
 
-            /// The one with a name.
+            /// The pseudo instruction with a name.
             pub fn from_name(name: &str) -> Option<Pseudo> {
                 Some(match name { $($name => Pseudo::$variant,)+ _ => return None })
             }
@@ -48,13 +48,13 @@ pseudo! {
     ParallelCopy "p_parallelcopy";
     /// The operands one after the other.
     CreateVector "p_create_vector";
-    /// The element of the first operand that the second, a constant, counts in sizes of the definition.
+    /// The element of the first operand whose number is the second operand, a constant; elements have the size of the definition.
     ExtractVector "p_extract_vector";
     /// The parts of the operand one after the other.
     SplitVector "p_split_vector";
-    /// Bits of the first operand, extended: element number, bits of an element (8 or 16), and whether with the sign.
+    /// Bits of the first operand, extended: element number, bits of an element (8 or 16), and whether it is sign-extended.
     Extract "p_extract";
-    /// The low bits of the first operand in an element of zeros: element number, bits of an element.
+    /// The low bits of the first operand in one element, and zeros in the others: element number, bits of an element.
     Insert "p_insert";
     /// The value of the first active lane.
     AsUniform "p_as_uniform";
@@ -64,9 +64,9 @@ pseudo! {
     LogicalEnd "p_logical_end";
     /// Goes to the only linear successor.
     Branch "p_branch";
-    /// Goes to the second linear successor where the operand, `scc` or a lane mask, is zero, else to the first.
+    /// Goes to the second linear successor if the operand, `scc` or a lane mask, is zero, and otherwise to the first.
     BranchZ "p_cbranch_z";
-    /// Goes to the second linear successor where the operand is not zero, else to the first.
+    /// Goes to the second linear successor if the operand is not zero, and otherwise to the first.
     BranchNz "p_cbranch_nz";
     /// An operation over lanes, of [`Payload::Reduce`]: the value, then two linear vector registers unless all lanes of the wave are active. It
     /// defines the result, then registers that it needs: two vector registers, or with linear ones a lane mask; a scalar register; `scc`.
@@ -82,7 +82,7 @@ pseudo! {
     /// The last use of linear vector registers.
     EndLinearVgpr "p_end_linear_vgpr";
     /// A component of an attribute where lanes of a quad may be inactive, from gfx11 on: a linear vector register, the attribute and component, `m0`; then barycentric coordinates i and
-    /// j, without which it is that of the provoking vertex.
+    /// j. Without coordinates, the result is the component of the provoking vertex.
     Interpolate "p_interp";
     /// Keeps scalar registers in lanes of a linear vector register, or vector registers in scratch: slot number, value.
     Spill "p_spill";
@@ -96,11 +96,11 @@ pseudo! {
     DemoteToHelper "p_demote_to_helper";
     /// Lanes whose bit is set in the operand end.
     DiscardIf "p_discard_if";
-    /// A lane mask of those that are helpers.
+    /// The mask of the lanes that are helpers.
     IsHelper "p_is_helper";
     /// Ends the program if no lane is left.
     ExitEarlyIf "p_exit_early_if";
-    /// The end of a program that the code of another one follows: that finds the operands in the registers that they are fixed to.
+    /// The end of a program that the code of another one follows. The following code finds the operands in the registers that they are fixed to.
     EndWithRegs "p_end_with_regs";
 }
 
@@ -113,25 +113,25 @@ pub enum Op {
     Pseudo(Pseudo),
 }
 
-/// What an instruction says beside its operands.
+/// What an instruction carries besides its operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Payload {
     /// Nothing.
     None,
-    /// Of reductions and scans: the operation of the shader IR, bits of a value, lanes of a cluster.
+    /// Of reductions and scans: the operation of the shader IR, the bits of a value, and the lanes of a cluster.
     Reduce(ShaderOp, u8, u8),
     /// Of a barrier.
     Barrier(BarrierInfo),
-    /// Of what accesses memory.
+    /// Of memory accesses.
     Memory(Memory),
     /// Of copies after allocation: a scalar register that is free there, and whether `scc` holds something.
     Copy(Option<PhysReg>, bool),
 }
 
-/// What an instruction that accesses memory says to those that move instructions and insert waits.
+/// What phases that move instructions or insert waits need to know of a memory access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Memory {
-    /// Which memory; none: constant for the time of the program.
+    /// Which memory; none if it is constant while the program runs.
     pub kinds: MemoryKinds,
     /// How.
     pub access: Access,
@@ -145,7 +145,7 @@ impl Memory {
         Memory { kinds: MemoryKinds::NONE, access: Access::READONLY, private: false };
 }
 
-/// What may change of the results of float arithmetic. By default nothing may.
+/// Which bits of the results of float arithmetic may change. By default nothing may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct FloatFreedom {
     /// The bits of a NaN, its sign among them.
@@ -158,7 +158,7 @@ impl FloatFreedom {
     /// Both may.
     pub const ALL: FloatFreedom = FloatFreedom { nans: true, zeros: true };
 
-    /// What two instructions allow that become one.
+    /// What both of two instructions that become one allow.
     pub const fn and(self, other: FloatFreedom) -> FloatFreedom {
         FloatFreedom { nans: self.nans && other.nans, zeros: self.zeros && other.zeros }
     }
@@ -176,12 +176,12 @@ pub struct List {
 pub struct InstData {
     /// What it is.
     pub op: Op,
-    /// How it is written, of vector instructions: `Sdwa`, `Dpp` and their like if it needs that; `E64` where only that can say it; else
+    /// How it is written, of vector instructions: `Sdwa`, `Dpp` and their like if it needs them; `E64` if only that can express it; otherwise
     /// `Native`, and the assembler takes the shortest.
     pub form: Form,
     /// Modifiers.
     pub mods: Mods,
-    /// What it says beside.
+    /// What it carries besides operands and modifiers.
     pub payload: Payload,
     /// Its arithmetic must be done as written.
     pub exact: bool,
@@ -202,7 +202,7 @@ pub struct NewInst<'a> {
     pub form: Form,
     /// Modifiers.
     pub mods: Mods,
-    /// What it says beside.
+    /// What it carries besides operands and modifiers.
     pub payload: Payload,
     /// Definitions.
     pub definitions: &'a [Definition],

@@ -5,17 +5,17 @@ use super::entities::Temp;
 use super::reg::PhysReg;
 use unwedge_base::inline::InlineList;
 
-/// What an operand is.
+/// The source of an operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Source {
     /// A temporary.
     Temp(Temp),
-    /// A constant: its bits, as many as its class has.
+    /// A constant: its bits, as many as its class holds.
     Const(u64),
-    /// Any bits.
+    /// Undefined bits.
     #[default]
     Undef,
-    /// The value of a register that is not a temporary, as `exec`.
+    /// The value of a register that does not hold a temporary, such as `exec`.
     Fixed,
 }
 
@@ -30,9 +30,9 @@ pub struct Operand {
     pub reg: Option<PhysReg>,
     /// The temporary dies here. Set by the analysis of live variables.
     pub kill: bool,
-    /// The first of the operands that are this temporary, where it dies.
+    /// This is the first of the operands with this temporary, which dies here.
     pub first_kill: bool,
-    /// It must not share a register with a definition, though it dies here: it is still read when that is written.
+    /// It must not share a register with a definition, although it dies here, because it is still read when the definition is written.
     pub late_kill: bool,
 }
 
@@ -80,12 +80,12 @@ impl Operand {
         Operand::new(Source::Const(bits), class, None)
     }
 
-    /// Any bits of a class.
+    /// Undefined bits of a class.
     pub const fn undef(class: RegClass) -> Operand {
         Operand::new(Source::Undef, class, None)
     }
 
-    /// What a register holds.
+    /// The contents of a register.
     pub const fn reg(reg: PhysReg, class: RegClass) -> Operand {
         Operand::new(Source::Fixed, class, Some(reg))
     }
@@ -120,7 +120,7 @@ impl Operand {
 /// A definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Definition {
-    /// The temporary; `None` if a register is written that is not one, as `exec`.
+    /// The temporary; `None` if a register such as `exec` is written that does not hold one.
     pub temp: Option<Temp>,
     /// Its class.
     pub class: RegClass,

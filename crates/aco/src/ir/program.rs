@@ -14,7 +14,7 @@ use std::sync::Arc;
 use unwedge_base::entity::PrimaryMap;
 use unwedge_isa::amdgcn::Gpu;
 
-/// How far a program is: what holds of it. Each phase takes one stage and leaves another.
+/// The stage that a program has reached, and what holds for it. Each phase takes one stage and leaves another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Progress {
     /// SSA form. Nothing changes `exec` yet; constructs say which lanes execute a block.
@@ -32,7 +32,7 @@ pub enum Progress {
 /// What a structured instruction of the source became.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ConstructKind {
-    /// A part that some lanes leave early.
+    /// A block that lanes may leave early.
     Block,
     /// Two arms.
     If,
@@ -45,13 +45,13 @@ pub enum ConstructKind {
 pub struct ConstructData {
     /// What it is.
     pub kind: ConstructKind,
-    /// The one around it.
+    /// The construct around it.
     pub parent: Option<Construct>,
-    /// Lanes may part in it: some leave it, or take an arm, without the others.
+    /// Lanes may diverge in it: some leave it, or take an arm, without the others.
     pub divergent: bool,
     /// Where lanes meet after it.
     pub merge: Option<Block>,
-    /// Where its body starts; of a loop, where lanes come back to.
+    /// Where its body starts; for a loop, where lanes return to.
     pub head: Option<Block>,
 }
 
@@ -77,13 +77,13 @@ pub enum Role {
     Branch,
     /// Between the arms of a divergent `if`: the lanes change.
     Invert,
-    /// After a construct whose lanes parted: they meet.
+    /// After a construct whose lanes diverged: they meet.
     Merge,
     /// Before a loop.
     Preheader,
-    /// The first of a loop.
+    /// The first block of a loop.
     LoopHeader,
-    /// The last of a divergent loop: goes back while lanes are left.
+    /// The last block of a divergent loop: goes back while lanes are left.
     Latch,
 }
 
@@ -102,11 +102,11 @@ pub struct BlockData {
     pub linear_succs: Vec<Block>,
     /// What it is for.
     pub role: Role,
-    /// The construct that its role refers to: of a `Merge` the one that ended.
+    /// The construct that its role refers to: for a `Merge`, the one that ended.
     pub construct: Option<Construct>,
     /// How lanes leave it.
     pub jump: Jump,
-    /// All lanes that the program started with, and have not ended, are active.
+    /// All lanes that the program started with and that have not ended are active.
     pub top_level: bool,
     /// Lanes nearly always take its first successor, so the wave does not test whether any do.
     pub taken: bool,
@@ -187,7 +187,7 @@ pub struct ScratchArgs {
     pub offset: Option<Temp>,
 }
 
-/// What is known of the code before and after that of a program which is a part of a larger one.
+/// The code before and after a program that is a part of a larger one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Neighbours {
     /// Another program comes before it.
@@ -213,7 +213,7 @@ pub struct Program {
     pub scratch: ScratchArgs,
     /// Bytes of LDS of a workgroup.
     pub lds_bytes: u32,
-    /// Numbers that arguments in registers do not exceed.
+    /// Upper bounds of arguments in registers.
     pub argument_bounds: Vec<(Temp, u32)>,
     /// A product and the sum that adds it may be rounded once, if neither instruction is exact. The product of an inexact fused
     /// operation may be rounded before it is added.
@@ -309,7 +309,7 @@ impl Program {
         }
     }
 
-    /// Sets the number of blocks, with existing and spare ones. Their contents are not cleared.
+    /// Sets the number of blocks, reusing existing and spare ones. Their contents are not cleared.
     fn keep_blocks(&mut self, count: usize) {
         self.spare.extend(self.blocks.values_mut().skip(count).map(std::mem::take));
         while self.blocks.len() < count
@@ -484,7 +484,7 @@ impl Program {
         }
     }
 
-    /// Makes an instruction another one, in its place.
+    /// Replaces an instruction with another one, in its place.
     pub fn replace(&mut self, inst: Inst, new: &NewInst) {
         self.set_operands(inst, new.operands);
         self.set_definitions(inst, new.definitions);
@@ -498,7 +498,7 @@ impl Program {
         self.insts[inst].op
     }
 
-    /// What an instruction says beside its operands.
+    /// What an instruction carries besides its operands.
     #[inline]
     pub fn payload(&self, inst: Inst) -> Payload {
         self.insts[inst].payload

@@ -1,9 +1,9 @@
-//! Places in the register files, byte by byte.
+//! Positions in the register files, byte by byte.
 
 use std::fmt;
 use unwedge_isa::amdgcn::Reg;
 
-/// A byte of a register; of a value it is the first. Registers are numbered as [`Reg`] does.
+/// A byte of a register; for a value, its first byte. Registers are numbered as [`Reg`] does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct PhysReg(u16);
 
@@ -42,7 +42,7 @@ impl PhysReg {
         (self.0 % 4) as u8
     }
 
-    /// So many bytes further.
+    /// The position this many bytes further.
     #[must_use]
     pub const fn advance(self, bytes: u16) -> PhysReg {
         PhysReg(self.0 + bytes)
@@ -58,7 +58,7 @@ impl PhysReg {
         PhysReg(index)
     }
 
-    /// How `bytes` from here on are written: `s[4:7]`, `v1`, `vcc`, `v2.b0-1`.
+    /// The text of `bytes` bytes from here on: `s[4:7]`, `v1`, `vcc`, `v2.b0-1`.
     pub fn run(self, bytes: u8) -> RegRun {
         RegRun { first: self, bytes }
     }

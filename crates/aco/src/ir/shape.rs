@@ -39,7 +39,7 @@ static FIRST_VARIANTS: LazyLock<Vec<u16>> = LazyLock::new(|| {
     firsts
 });
 
-/// Variants of an opcode with their numbers, of all GPUs.
+/// Variants of an opcode with their numbers, for all GPUs.
 pub fn variants_of(opcode: Opcode) -> impl Iterator<Item = (u16, &'static Variant)> {
     let range = match FIRST_VARIANTS.get(opcode as usize..) {
         Some(&[first, end, ..]) => first..end,
@@ -67,7 +67,7 @@ fn form_numbers(gpu: &Gpu, has: fn(&Variant, &Gpu) -> bool) -> Arc<[FormNumbers]
 }
 
 impl Variants {
-    /// Those of a GPU, which are looked up once in a process.
+    /// The variants of a GPU, which are looked up once in a process.
     pub fn of(gpu: &Gpu) -> Variants {
         let mut known = CACHED.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(own) = known.iter().find(|variants| variants.gpu == *gpu) {
@@ -120,19 +120,19 @@ impl Variants {
         self.numbers.get(opcode as usize).is_some_and(|numbers| *numbers != [NONE; FORMS])
     }
 
-    /// The variant that says the most: native, with three operands' encoding, or the short one.
+    /// The most general variant: the native one, the encoding with three operands, or the short one.
     pub fn widest(&self, opcode: Opcode) -> Option<&'static Variant> {
         [Form::Native, Form::E64, Form::E32].iter().find_map(|form| self.variant(opcode, *form))
     }
 }
 
-/// Slots of what a variant writes, in the order of definitions.
+/// Slots that a variant writes, in the order of definitions.
 pub fn definitions(variant: &'static Variant) -> impl Iterator<Item = &'static OperandSlot> {
     let slots: &'static [OperandSlot] = slots(variant);
     slots.iter().filter(|slot| slot.access.writes())
 }
 
-/// Slots of what a variant reads, in the order of operands: what it only reads, what it writes, too, and what the text does not name.
+/// Slots that a variant reads, in the order of operands: those that it only reads, those that it also writes, and those that the text does not name.
 pub fn operands(variant: &'static Variant) -> impl Iterator<Item = &'static OperandSlot> {
     let (written, implicit) = slots(variant).split_at_checked(variant.written.into()).unwrap_or_default();
     let only = written.iter().filter(|slot| slot.access.reads() && !slot.access.writes());

@@ -192,7 +192,7 @@ impl fmt::Display for InstText<'_> {
     }
 }
 
-/// A set of flags, of which none is `-`.
+/// A set of flags; the empty set is `-`.
 struct Set<'a, T>(&'a T, bool);
 
 impl<T: fmt::Display> fmt::Display for Set<'_, T> {
@@ -320,7 +320,7 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The most that an entity's number may be: whatever is larger was not printed.
+/// The largest number of an entity: the printer never writes larger ones.
 const MAX_ENTITIES: usize = 1 << 20;
 
 fn entity<T: Entity>(text: &str, prefix: char) -> Option<T> {
@@ -471,7 +471,7 @@ fn parse_inst<'a>(program: &mut Program, line: &'a str) -> Result<(), LineError<
     Ok(())
 }
 
-/// The temporary with a number, which has a class once it was defined. Operands of phis name later ones.
+/// The temporary with a number, which has a class once it is defined. Operands of phis name later ones.
 fn temp<'a>(program: &mut Program, text: &'a str) -> Result<Temp, LineError<'a>> {
     let temp: Temp = entity(text, '%').ok_or(("not a temporary", text))?;
     while program.temp_count() <= temp.index() {

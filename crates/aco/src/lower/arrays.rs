@@ -1,6 +1,6 @@
-//! Small arrays that values index: takes any shader; leaves fewer of them. A load becomes loads of all elements of which the index chooses one, a store
-//! stores to all elements what they have, or the value. Vectors of which a value chooses the lane that is written are treated in the same way, and so are lanes
-//! of booleans and 64 bits that are read. Instruction selection chooses the others.
+//! Small dynamically indexed arrays: takes any shader; leaves fewer of them. A load becomes loads of all elements of which the index chooses one, a store
+//! stores to all elements what they have, or the value. Vectors of which a dynamically indexed lane is written are treated in the same way, and so are lanes
+//! of booleans and 64 bits that are read by a dynamic index. Instruction selection handles the others.
 
 use unwedge_shader::ir::{Base, Builder, Function, Inst, Op, Payload, Shader, Storage, TypeNode, Value};
 
@@ -16,7 +16,7 @@ struct IndexedAccess {
     len: u32,
 }
 
-/// Replaces indices by choices; whether there was one.
+/// Replaces indices with selects. Returns whether there was one.
 pub(super) fn expand(shader: &mut Shader) -> bool {
     let mut written = 0;
     let mut changed = false;
@@ -43,7 +43,7 @@ pub(super) fn expand(shader: &mut Shader) -> bool {
     choose_lanes(shader) | changed
 }
 
-/// Replaces lanes that a value chooses; whether there was one.
+/// Replaces dynamically indexed lanes. Returns whether there was one.
 pub(super) fn choose_lanes(shader: &mut Shader) -> bool {
     let func = shader.entry_mut();
     insert_lanes(func) | extract_lanes(func)
@@ -84,7 +84,7 @@ fn accesses(shader: &Shader) -> Vec<IndexedAccess> {
     found
 }
 
-/// Whether the index is a number, for all lanes of a value.
+/// Whether the index is a given number, for all lanes of a value.
 fn is_element(b: &mut Builder, index: Value, number: Value, lanes: u8) -> Value {
     let same = b.alu(Op::IEq, &[index, number]);
     b.splat(same, lanes)
@@ -133,7 +133,7 @@ fn store(func: &mut Function, access: &IndexedAccess) {
     func.unlink(inst);
 }
 
-/// Vectors with a lane replaced that a value chooses.
+/// Vectors of which a dynamically indexed lane is replaced.
 fn insert_lanes(func: &mut Function) -> bool {
     let insts: Vec<Inst> = func.walk().filter(|inst| func.op(*inst) == Op::InsertDyn).collect();
     for &inst in &insts {
@@ -155,7 +155,7 @@ fn insert_lanes(func: &mut Function) -> bool {
     !insts.is_empty()
 }
 
-/// Lanes of booleans and of 64 bits that a value chooses.
+/// Dynamically indexed lanes of booleans and of 64 bits.
 fn extract_lanes(func: &mut Function) -> bool {
     let is_chosen = |func: &Function, inst: Inst| {
         let base = || func.ty(func.result(inst)).base;

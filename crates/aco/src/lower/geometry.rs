@@ -18,7 +18,7 @@ pub(crate) const VERTEX_FLAGS: u16 = u16::MAX - 1;
 pub(crate) const EMITTED: u32 = 1;
 /// It is the last vertex of a primitive.
 pub(crate) const COMPLETES: u32 = 2;
-/// The primitive turns the other way than the first one of its strip.
+/// The winding of the primitive is opposite to that of the first one of its strip.
 pub(crate) const IS_ODD: u32 = 4;
 
 /// The vertex belongs to a triangle that is not culled.
@@ -49,7 +49,7 @@ pub(crate) fn input_vertices(primitive: Option<Primitive>) -> u32 {
     }
 }
 
-/// The shader that loads what a lowered geometry shader has left of a vertex, and stores it as outputs; and the slots, as they are in memory.
+/// The shader that loads what a lowered geometry shader has left of a vertex, and stores it as outputs; and the slots, in their order in memory.
 pub(crate) fn copy_shader(geometry: &Shader, options: &Options) -> (Shader, MemorySlots) {
     let stored = stored_components(geometry.entry(), 0);
     let own = || MemorySlots { vertex: stored.keys().copied().collect(), patch: Vec::new() };
@@ -99,7 +99,7 @@ struct Counters {
     most: u32,
     /// Vertices of a primitive, if flags are stored.
     flags: Option<u32>,
-    /// Whether stores to a stream are left.
+    /// Whether stores to a stream are kept.
     stored: [bool; STREAMS],
 }
 

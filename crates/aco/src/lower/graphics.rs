@@ -1,5 +1,5 @@
-//! Lowering of graphics stages: takes a valid shader of a stage other than compute; leaves it with one end, before which all its outputs are
-//! stored in interface slots, and with inputs in interface slots. A tessellation control shader stores its outputs where it likes, and a geometry shader before each
+//! Lowering of graphics stages: takes a valid shader of a stage other than compute; leaves it with one exit, before which all its outputs are
+//! stored in interface slots, and with inputs in interface slots. A tessellation control shader keeps its stores of outputs where they are, and a geometry shader stores its outputs before each
 //! vertex that it emits.
 //!
 //! A fragment that is terminated becomes a helper that goes to the end. Where parameters are loaded into the lanes of a quad (gfx11 on), inputs of fragments are loaded
@@ -156,7 +156,7 @@ fn single_end(func: &mut Function, fragment: bool) {
     Builder::at_end(func, body).return_(&[]);
 }
 
-/// Loads all elements of an array of inputs of which a value chooses one.
+/// Loads all elements of a dynamically indexed array of inputs.
 fn choose_inputs(func: &mut Function) {
     let chosen = |func: &Function, inst: Inst| match (func.op(inst), func.payload(inst)) {
         (Op::LoadInterpolated | Op::LoadSlot, Payload::Slot(access)) if access.dir == SlotDir::Input => {
@@ -217,7 +217,7 @@ fn sample_positions(func: &mut Function) {
     }
 }
 
-/// Where a fragment is in its point is an attribute that the hardware computes.
+/// The position of a fragment in its point is an attribute that the hardware computes.
 fn point_coordinates(func: &mut Function) {
     let wanted: Vec<Inst> = func
         .walk()
@@ -270,7 +270,7 @@ fn interpolate_at_samples(func: &mut Function) {
 }
 
 /// Computes coordinates at an offset from values at the centre that are linear on the screen, and their differences in the quad. These are taken at the start, where all lanes of
-/// the quad are active. Coordinates in perspective are linear only if they are divided by w.
+/// the quad are active. Perspective coordinates become linear only when they are divided by w.
 fn interpolate_at_offsets(func: &mut Function) {
     let wanted: Vec<(Inst, bool)> = func
         .walk()

@@ -1,4 +1,4 @@
-//! Lowering of the shader: takes any valid shader; leaves it in operations that instruction selection has, as far as possible. All passes are those of
+//! Lowering of the shader: takes any valid shader; leaves it in operations that instruction selection supports, as far as possible. All passes are those of
 //! the shader IR.
 
 mod arrays;
@@ -88,7 +88,7 @@ pub fn lower(shader: &mut Shader, options: &Options) {
     }
 }
 
-/// Whether an instruction moves values between any two lanes of the wave. From gfx10 on it does so within 32 lanes.
+/// Whether an instruction moves values between any two lanes of the wave. From gfx10 on such an instruction works only within 32 lanes.
 pub(crate) fn has_shuffles(gpu: &Gpu) -> bool {
     match gpu.generation() {
         Gfx::Gfx6 | Gfx::Gfx7 => false,

@@ -1,7 +1,7 @@
-//! Pairs of 16 bits: takes a shader without operations on vectors; makes of two independent operations on 16 bits one on both lanes of a pair, where
-//! that takes fewer instructions. Bits of results stay. What becomes a pair has two lanes of 16 bits, which selection keeps in one register; logic and choices become those of words.
+//! Pairs of 16 bits: takes a shader without operations on vectors; combines two independent operations on 16 bits into one on both lanes of a pair, where
+//! that takes fewer instructions. The bits of results do not change. What becomes a pair has two lanes of 16 bits, which selection keeps in one register; logic and selects become those of words.
 //!
-//! First, what is put together as a pair anyway is computed as one, down to where its lanes come from ([`Pairing::plan`]). Then operations that read
+//! First, values that are packed into a pair anyway are computed as one, down to where its lanes come from ([`Pairing::plan`]). Then operations that read
 //! the same pairs are joined from the loads on. An instruction waits for its partner, and they become one at the place of the later one. If something
 //! needs the first of them before, both stay single.
 
@@ -25,7 +25,7 @@ pub(super) fn has_halves(shader: &Shader) -> bool {
     func.walk().filter(|&inst| is_halved(func, inst)).nth(1).is_some()
 }
 
-/// Makes pairs; whether there was one.
+/// Makes pairs. Returns whether there was one.
 pub(super) fn join(shader: &mut Shader) -> bool {
     let func = shader.entry_mut();
     let mut pairing = Pairing {
@@ -91,7 +91,7 @@ fn is_word_op(op: Op) -> bool {
 struct Pairing<'a> {
     func: &'a mut Function,
     divergence: Divergence,
-    /// The other half of a pair, and whether the instruction is the upper one.
+    /// The other half of a pair, and whether this instruction is the upper one.
     partners: SecondaryMap<Inst, Option<(Inst, bool)>>,
     /// The instruction waits for its partner.
     waits: SecondaryMap<Inst, bool>,
@@ -102,7 +102,7 @@ struct Pairing<'a> {
 }
 
 impl Pairing<'_> {
-    /// The pair that a value is a lane of, and which.
+    /// The pair that a value is a lane of, and which lane.
     fn home(&self, value: Value) -> Option<(Value, u8)> {
         let inst = self.func.def_inst(value)?;
         match self.func.payload(inst) {
@@ -205,7 +205,7 @@ impl Pairing<'_> {
         changed
     }
 
-    /// Of values that arrive by jumps, the numbers of those that are the lower half of a word; the next one is the upper half.
+    /// The indices of the values passed by jumps that are the lower half of a word; the next value is the upper half.
     fn arriving_pairs(&self, values: &[Value], jumps: &[Inst]) -> Vec<u32> {
         let mut numbers = Vec::new();
         let mut at = 0;
@@ -225,7 +225,7 @@ impl Pairing<'_> {
         numbers
     }
 
-    /// How many instructions it takes to have two values as a pair, less those that become unnecessary. `planned` has the instructions that become one.
+    /// How many instructions it takes to make a pair of two values, less those that become unnecessary. `planned` has the instructions that become one.
     fn plan(&self, a: Value, b: Value, depth: u32, planned: &mut Vec<[Inst; 2]>) -> i32 {
         if self.is_pair(a, b) {
             return 0;
@@ -258,7 +258,7 @@ impl Pairing<'_> {
         }
     }
 
-    /// Plans what is put together as a pair, the last ones first.
+    /// Plans values that are packed into a pair, the last ones first.
     fn plan_all(&mut self) {
         let func = &*self.func;
         let is_root = |inst: &Inst| func.op(*inst) == Op::Vec && func.ty(func.result(*inst)) == PAIR;
@@ -411,7 +411,7 @@ impl Pairing<'_> {
     }
 }
 
-/// Whether a number is one of two that follow each other.
+/// Whether a number is one of two consecutive ones.
 fn is_of(first: u32, number: u32) -> bool {
     number == first || number == first + 1
 }

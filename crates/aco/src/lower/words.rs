@@ -1,4 +1,4 @@
-//! Memory in words: takes any shader; afterwards loads and stores of pairs of 16 bits, and of four bytes, at multiples of four bytes move words.
+//! Memory in words: takes any shader; afterwards loads and stores of two 16-bit values or of four bytes move words, if their address is a multiple of four bytes.
 //! Accesses that must be made as they are written stay.
 
 use unwedge_base::entity::SecondaryMap;
@@ -10,7 +10,7 @@ use unwedge_shader::ir::{
 const WORD_ALIGN: u8 = 2;
 const WORD_BYTES: u32 = 4;
 
-/// Replaces accesses; whether there was one.
+/// Replaces accesses. Returns whether there was one.
 pub(super) fn access_words(shader: &mut Shader) -> bool {
     let func = shader.entry_mut();
     let narrow: Vec<(Inst, MemAccess)> =
@@ -53,7 +53,7 @@ fn types_of(ty: Type) -> (Type, Type) {
     (Type { base: Base::B32, lanes: ty.lanes / parts }, Type { lanes: parts, ..ty })
 }
 
-/// Loads words. The result is the loaded value, and the one in place of it.
+/// Loads words. Returns the loaded value and its replacement.
 fn load(func: &mut Function, inst: Inst, mem: MemAccess) -> (Value, Value) {
     let before = func.result(inst);
     let ty = func.ty(before);

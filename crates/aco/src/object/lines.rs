@@ -21,7 +21,7 @@ pub(super) struct LineWriter<'a> {
     last: Option<SourceLoc>,
 }
 
-/// A name without the characters that would end its line.
+/// A name without characters that would end its line.
 fn plain(name: &str) -> String {
     name.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }

@@ -1,13 +1,13 @@
-//! Uniform booleans as lane masks: takes SSA; moves each choice between constants by a boolean to where the boolean is made, while it is in `scc`.
-//! Guarantees the same results. Without that, the boolean would go through another register to `scc` again. What is only moved is not made twice:
-//! value numbering comes after it.
+//! Uniform booleans as lane masks: takes SSA; moves each select between constants by a boolean to where the boolean is made, while it is in `scc`.
+//! Guarantees the same results. Without that, the boolean would be copied to another register and back to `scc`. Equal selects that are moved to one place are left to
+//! value numbering, which comes after it.
 
 use crate::ir::{Block, Inst, Op, Program, RegClass, Temp};
 use unwedge_base::mix::{MixMap, MixSet};
 use unwedge_isa::amdgcn::Opcode;
 use unwedge_isa::amdgcn::model::Format;
 
-/// The boolean by which an instruction chooses between constants.
+/// The boolean by which an instruction selects between constants.
 fn chosen_by(program: &Program, inst: Inst) -> Option<Temp> {
     if !matches!(program.op(inst), Op::Hw(Opcode::s_cselect_b32 | Opcode::s_cselect_b64)) {
         return None;
@@ -58,7 +58,7 @@ fn kept_bits(program: &Program, made: &MixMap<Temp, Block>) -> MixSet<Temp> {
     kept
 }
 
-/// Moves the choices.
+/// Moves the selects.
 pub(super) fn choose_early(program: &mut Program) {
     let mut moved: MixMap<Temp, Vec<Inst>> = MixMap::default();
     let mut all: MixSet<Inst> = MixSet::default();

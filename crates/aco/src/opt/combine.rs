@@ -1,7 +1,7 @@
-//! Combining: takes SSA; makes one instruction of several. Guarantees the same bits, but for which of two NaNs comes out.
+//! Combining: takes SSA; combines several instructions into one. Guarantees the same bits, except for which of two NaNs is the result.
 //!
-//! Instructions are taken in order. Copies and constants take the place of what they are copied to, where the instruction can read them; then
-//! [`super::rules`] says which pairs are one instruction. What is not read any more is left for dead code removal.
+//! Instructions are taken in order. An instruction reads the source of a copy, or a constant, instead of the copy, if it can; then
+//! [`super::rules`] says which pairs one instruction can replace. What is no longer read is left for dead code removal.
 
 use super::fits;
 use super::loops::Loops;
@@ -16,7 +16,7 @@ use unwedge_base::entity::Entity;
 use unwedge_isa::amdgcn::model::{Form, Format, Mod, Role};
 use unwedge_isa::amdgcn::{Mods, Opcode};
 
-/// The most changes of one instruction.
+/// The most changes of a single instruction.
 const ROUNDS: usize = 16;
 
 /// The state of the phase.
@@ -33,7 +33,7 @@ pub(super) struct Combiner<'a> {
     loops: &'a Loops,
     /// How many more changes of instructions may be made.
     left: u32,
-    /// The block at hand.
+    /// The current block.
     pub block: Block,
     /// Its instructions so far.
     pub out: Vec<Inst>,
@@ -161,7 +161,7 @@ impl Combiner<'_> {
         alone.then_some(inst)
     }
 
-    /// Whether operands fit.
+    /// Whether an instruction can read operands.
     pub(super) fn fits(&self, opcode: Opcode, operands: &[Operand], long: bool) -> bool {
         fits::fits(self.variants, opcode, operands, long)
     }
@@ -178,7 +178,7 @@ impl Combiner<'_> {
         self.unread = unread;
     }
 
-    /// Makes an instruction another one with the same first result.
+    /// Replaces an instruction with another one that has the same first result.
     pub(super) fn become_op(&mut self, inst: Inst, opcode: Opcode, operands: &[Operand]) {
         let definition = self.program.definitions(inst)[0];
         self.set_operands(inst, operands);
@@ -189,7 +189,7 @@ impl Combiner<'_> {
         self.program.set_definitions(inst, &both[..writes.clamp(1, 2)]);
     }
 
-    /// Makes an instruction a copy.
+    /// Replaces an instruction with a copy.
     pub(super) fn become_copy(&mut self, inst: Inst, operand: Operand) {
         let definition = self.program.definitions(inst)[0];
         self.set_operands(inst, &[operand]);
@@ -198,7 +198,7 @@ impl Combiner<'_> {
         self.program.set_definitions(inst, &[definition]);
     }
 
-    /// Operands that an instruction can read: literals that do not fit are copied to scalar registers before it.
+    /// Makes operands readable by an instruction: literals that do not fit are copied to scalar registers before it.
     pub(super) fn legalized(
         &mut self,
         opcode: Opcode,
@@ -230,7 +230,7 @@ impl Combiner<'_> {
         None
     }
 
-    /// An instruction of the vector ALU before the one at hand.
+    /// An instruction of the vector ALU before the current one.
     pub(super) fn vector_before(&mut self, inst: Inst, opcode: Opcode, operands: &[Operand]) -> Operand {
         let class = RegClass::V1;
         let temp = self.program.make_temp(class);
@@ -259,7 +259,7 @@ impl Combiner<'_> {
         self.scc_since_but(inst, inst)
     }
 
-    /// The same, where one instruction that writes it goes away.
+    /// The same, if one instruction that writes it is removed.
     pub(super) fn scc_since_but(&mut self, inst: Inst, leaves: Inst) -> Option<Operand> {
         let place = self.out.iter().rposition(|own| *own == inst)?;
         let goes = |own: Inst| {
@@ -303,7 +303,7 @@ impl Combiner<'_> {
         operand.as_const().or_else(|| self.copied(operand)?.as_const())
     }
 
-    /// Reads the source of copies where the instruction can.
+    /// Lets the instruction read the source of copies where it can.
     fn propagate(&mut self, inst: Inst) {
         let count = self.program.operands(inst).len();
         for at in 0..count {
@@ -373,7 +373,7 @@ impl Combiner<'_> {
         true
     }
 
-    /// Two instructions for which there is one.
+    /// Replaces two instructions with one.
     fn pair(&mut self, inst: Inst) -> bool {
         let Op::Hw(outer) = self.program.op(inst) else { return false };
         if self.shift_add(inst, outer) || self.scalar_shift_add(inst, outer) {
@@ -395,7 +395,7 @@ impl Combiner<'_> {
         false
     }
 
-    /// A shift by one to four that is added, of scalars.
+    /// A scalar shift by one to four whose result is added.
     fn scalar_shift_add(&mut self, inst: Inst, outer: Opcode) -> bool {
         use Opcode as O;
         let carry = self.program.definitions(inst).get(1).and_then(|definition| definition.temp);
@@ -473,7 +473,7 @@ impl Combiner<'_> {
         true
     }
 
-    /// A minimum of a maximum, or the other way round, with ordered constants.
+    /// A minimum of a maximum, or the reverse, with ordered constants.
     fn clamp(&mut self, inst: Inst) -> bool {
         let Op::Hw(outer) = self.program.op(inst) else { return false };
         let Some(rule) = CLAMPS.iter().find(|rule| outer == rule.min || outer == rule.max) else {
@@ -511,7 +511,7 @@ impl Combiner<'_> {
         false
     }
 
-    /// A product that is added, where one instruction rounds as both do, because denormals are zero, or where the sum may be rounded once.
+    /// A product that is added: one instruction replaces both if it rounds as both do, because denormals are zero, or where the sum may be rounded once.
     fn multiply_add(&mut self, inst: Inst) -> bool {
         use Opcode as O;
         let Op::Hw(outer) = self.program.op(inst) else { return false };

@@ -1,4 +1,4 @@
-//! Scalar conditions: what an operation on booleans leaves in `scc`, and tests of single bits.
+//! Scalar conditions: results that operations on booleans leave in `scc`, and tests of single bits.
 
 use super::combine::Combiner;
 use crate::ir::{Inst, Op, Operand, PhysReg, Pseudo, RegClass};
@@ -6,7 +6,7 @@ use unwedge_isa::amdgcn::model::{Format, Gfx};
 use unwedge_isa::amdgcn::{Mods, Opcode};
 
 impl Combiner<'_> {
-    /// Reads from `scc` what an operation left there, where a branch or a choice wants a condition.
+    /// Reads from `scc` what an operation left there, where a branch or a select needs a condition.
     pub(super) fn condition(&mut self, inst: Inst) -> bool {
         use Opcode as O;
         let branches = [Pseudo::BranchZ, Pseudo::BranchNz];
@@ -81,7 +81,7 @@ impl Combiner<'_> {
             .then_some(Operand::temp(definition.temp?, definition.class))
     }
 
-    /// Turns a branch or a choice round.
+    /// Inverts the condition of a branch or a select.
     fn otherwise(&mut self, inst: Inst, operands: &mut [Operand]) {
         match self.program.op(inst) {
             Op::Pseudo(Pseudo::BranchZ) => self.program[inst].op = Op::Pseudo(Pseudo::BranchNz),
@@ -169,7 +169,7 @@ impl Combiner<'_> {
         true
     }
 
-    /// A vector that consists of all parts of another one in their order is replaced by that vector, unless other instructions read the parts.
+    /// A vector that consists of all parts of another one in order is replaced with that vector, unless other instructions read the parts.
     pub(super) fn whole(&mut self, inst: Inst) -> bool {
         if !self.program.op(inst).is(Pseudo::CreateVector) {
             return false;

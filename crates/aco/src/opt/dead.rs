@@ -1,4 +1,4 @@
-//! Dead code: removes instructions whose results nobody reads. Guarantees that what is left has the same effects.
+//! Dead code: removes instructions whose results nothing reads. Guarantees that the remaining ones have the same effects.
 
 use super::uses::Uses;
 use crate::ir::{Inst, Memory, Op, Payload, Program, Pseudo, Source};
@@ -64,7 +64,7 @@ pub(super) fn depends_on_block(program: &Program, inst: Inst) -> bool {
     fixed || lanes
 }
 
-/// Removes dead code. Phis that only read each other stay.
+/// Removes dead code. Phis that only read each other are not removed.
 pub(super) fn remove(program: &mut Program) {
     let mut uses = Uses::of(program);
     let blocks: Vec<_> = program.blocks.keys().collect();

@@ -1,4 +1,4 @@
-//! Integers: constants, bits that are cut out and put in.
+//! Integers: constants, bit-field extracts and inserts.
 
 use super::combine::Combiner;
 use crate::ir::{Inst, Op, Operand, OperandList, Pseudo, RegClass};
@@ -36,7 +36,7 @@ fn scalar_compare(opcode: Opcode, a: Operand, b: Operand) -> Option<bool> {
     })
 }
 
-/// The operand that an operation leaves as it is, if the other one is this constant at this place.
+/// The operand that is the result of an operation, if the other operand is this constant at this position.
 fn is_neutral(opcode: Opcode, constant: u32, at: usize) -> bool {
     use Opcode as O;
     match opcode {
@@ -49,7 +49,7 @@ fn is_neutral(opcode: Opcode, constant: u32, at: usize) -> bool {
 }
 
 impl Combiner<'_> {
-    /// Halves of scalar registers that are packed are read where they are.
+    /// A scalar pack reads the halves of its source registers in place.
     pub(super) fn pack(&mut self, inst: Inst) -> bool {
         use Opcode as O;
         const PACKS: [(Opcode, [u64; 2]); 4] = [
@@ -220,7 +220,7 @@ impl Combiner<'_> {
         true
     }
 
-    /// Bits that are cut out of a word, or put into one.
+    /// Bits that are extracted from a word, or inserted into one.
     pub(super) fn fields(&mut self, inst: Inst) -> bool {
         let Op::Hw(opcode) = self.program.op(inst) else { return false };
         if self.program[inst].mods != Mods::default() {
@@ -264,7 +264,7 @@ impl Combiner<'_> {
         false
     }
 
-    /// The low bits of a word, of which a shift to the left leaves no others.
+    /// The low bits of a word, which are the only ones that a shift to the left keeps.
     fn shift_out(&mut self, inst: Inst) -> bool {
         let &[shift, word] = self.program.operands(inst) else { return false };
         let Some(left) = shift.as_const().map(|shift| 32 - (shift & 31)) else { return false };
@@ -309,7 +309,7 @@ impl Combiner<'_> {
         fits
     }
 
-    /// Bits of a word that another one does not have.
+    /// The bits of a word that are clear in another one.
     fn and_complement(&mut self, inst: Inst) -> bool {
         let &[a, b] = self.program.operands(inst) else { return false };
         for (complement, word) in [(a, b), (b, a)] {

@@ -1,6 +1,6 @@
 //! Whether an instruction of an ALU can read its operands: vector registers, scalar registers, inline constants, literals.
 //!
-//! What a place takes is in the instruction tables; how many scalar registers and literals an instruction reads is in the ISA documents: one before
+//! What an operand may be is in the instruction tables; how many scalar registers and literals an instruction reads is in the ISA documents: one before
 //! gfx10, two since then, and literals in long encodings since then.
 
 use crate::ir::shape::{self, Variants};
@@ -10,7 +10,7 @@ use unwedge_base::inline::InlineList;
 use unwedge_isa::amdgcn::Opcode;
 use unwedge_isa::amdgcn::model::{Class, Form, Format, Gfx, OperandSlot, Role, Type};
 
-/// Whether operands fit, with modifiers that need the long encoding if `long`.
+/// Whether an instruction can read operands, with modifiers that need the long encoding if `long`.
 pub(super) fn fits(variants: &Variants, opcode: Opcode, operands: &[Operand], long: bool) -> bool {
     let row = opcode.row();
     if row.role == Role::Lanes {
@@ -31,7 +31,7 @@ fn is_packed(variants: &Variants, opcode: Opcode) -> bool {
     variants.widest(opcode).is_some_and(|variant| shape::operands(variant).all(pair))
 }
 
-/// The constant, if it needs a literal in a place.
+/// The constant, if it needs a literal as this operand.
 pub(super) fn literal(variants: &Variants, slot: &OperandSlot, operand: &Operand) -> Option<u64> {
     operand.as_const().filter(|bits| machine::inline(variants.gpu(), slot.ty, *bits).is_none())
 }

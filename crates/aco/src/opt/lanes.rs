@@ -1,4 +1,4 @@
-//! Moves of lanes (DPP): an instruction that alone reads what a move has moved, moves the lanes itself.
+//! Moves of lanes (DPP): the only instruction that reads the result of a move moves the lanes itself.
 
 use super::combine::Combiner;
 use super::rules::swapped;
@@ -24,7 +24,7 @@ pub(crate) fn moves_all(form: Form, mods: &Mods) -> bool {
 }
 
 impl Combiner<'_> {
-    /// The move that alone makes an operand, in this block: elsewhere other lanes may be active.
+    /// The move that makes an operand with no other reader, in this block: elsewhere other lanes may be active.
     fn lane_move(&self, operand: Operand) -> Option<Inst> {
         let temp = operand.as_temp().filter(|temp| self.uses.count(*temp) == 1)?;
         let inst = self.definition(temp).filter(|_| self.uses.block(temp) == Some(self.block))?;

@@ -1,4 +1,4 @@
-//! Loops: where a scalar register still holds what lanes saw in it.
+//! Loops: where a scalar register still holds the value that lanes saw in a loop.
 //!
 //! Lanes may leave a loop in different iterations, and a scalar register has only the value of the last one. So selection lets no value leave a loop in
 //! scalar registers unless it is the same in all lanes, and no phase of optimization may undo that.
@@ -14,7 +14,7 @@ pub(super) struct Loops {
 }
 
 impl Loops {
-    /// Those of a program.
+    /// The loops of a program.
     pub fn of(program: &Program) -> Loops {
         let depths: Vec<_> = program.blocks.values().map(|block| block.loop_depth).collect();
         let mut ends = vec![depths.len(); depths.len()];
@@ -30,7 +30,7 @@ impl Loops {
         Loops { ends }
     }
 
-    /// Whether a block is in all loops of another one that is before it.
+    /// Whether a block is in all loops that contain another block before it.
     pub fn includes(&self, of: Block, block: Block) -> bool {
         block.index() < self.ends[of.index()]
     }

@@ -1,4 +1,4 @@
-//! Lane masks: comparisons of what was chosen by a mask, and complements.
+//! Lane masks: comparisons of values that a mask selected, and complements.
 
 use super::combine::Combiner;
 use crate::compares;
@@ -65,7 +65,7 @@ fn complement_of_both(opcode: Opcode) -> Option<Opcode> {
     })
 }
 
-/// Whether a relation holds of integers of 32 bits.
+/// Whether a relation holds between integers of 32 bits.
 fn holds(relation: Relation, ty: Type, a: u32, b: u32) -> Option<bool> {
     let order = match ty {
         Type::I32 => (a as i32).cmp(&(b as i32)),
@@ -97,7 +97,7 @@ impl Combiner<'_> {
         self.compare_opcode(mirrored(relation)?, ty)
     }
 
-    /// Folds what is done with masks.
+    /// Folds operations on masks.
     pub(super) fn fold_masks(&mut self, inst: Inst) -> bool {
         let Op::Hw(opcode) = self.program.op(inst) else { return false };
         use Opcode as O;
@@ -175,7 +175,7 @@ impl Combiner<'_> {
         true
     }
 
-    /// A choice by a complement.
+    /// A select by a complement.
     fn choose_otherwise(&mut self, inst: Inst) -> bool {
         if self.program[inst].mods != Mods::default() {
             return false;
@@ -211,7 +211,7 @@ impl Combiner<'_> {
         false
     }
 
-    /// A comparison of one of two constants, which a mask chose, with a constant.
+    /// A comparison of one of two constants, which a mask selected, with a constant.
     fn compare_chosen(&mut self, inst: Inst, opcode: Opcode) -> bool {
         let Some((relation, ty)) = compares::relation(opcode) else { return false };
         if self.program[inst].mods != Mods::default() {

@@ -1,7 +1,7 @@
 //! Mixed precision: products and sums of 32 bits that read or make floats of 16 bits, which `v_fma_mix_f32` and its like convert themselves.
 //!
 //! Bits stay the same, unless products and sums may be contracted: without contraction, fused operations do not become `v_mad_mix_f32`, which rounds
-//! the product before it adds, and separate operations do not become `v_fma_mix_f32`. The product alone adds a negative zero, which changes nothing when rounding to nearest.
+//! the product before it adds, and separate operations do not become `v_fma_mix_f32`. A product without a sum adds a negative zero, which changes nothing when rounding to nearest.
 
 use super::combine::Combiner;
 use super::parts::{HALVES, WORD};
@@ -18,7 +18,7 @@ const ONE: u32 = 0x3f80_0000;
 /// The instructions of mixed precision of a GPU.
 #[derive(Debug, Clone, Copy)]
 struct MixOpcodes {
-    /// With a result of 32 bits, and of 16.
+    /// The instructions with a result of 32 bits, and of 16.
     wide: Opcode,
     half: Opcode,
     /// The product is not rounded before the sum.

@@ -1,8 +1,8 @@
 //! Optimization: takes a program that is [`Progress::Selected`](crate::ir::Progress::Selected); leaves it `Selected`, with the same results and fewer instructions.
 //!
-//! [`numbering`] removes what is computed twice, [`combine`] makes one instruction of several, [`bits`] keeps booleans out of registers, [`dead`] removes
-//! what nobody reads. Arithmetic gives the same bits as before, except where [`FloatFreedom`](crate::ir::FloatFreedom) of instructions says otherwise,
-//! and except for which of two NaNs comes out.
+//! [`numbering`] removes what is computed twice, [`combine`] combines several instructions into one, [`bits`] keeps booleans out of registers, [`dead`] removes
+//! what nothing reads. Arithmetic gives the same bits as before, except where [`FloatFreedom`](crate::ir::FloatFreedom) of instructions says otherwise,
+//! and except for which of two NaNs is the result.
 //! Never: decides which registers are used.
 
 mod bits;

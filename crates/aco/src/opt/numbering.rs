@@ -1,4 +1,4 @@
-//! Value numbering: takes SSA; removes instructions whose result a dominating one has already. Guarantees the same results.
+//! Value numbering: takes SSA; removes instructions whose result a dominating one has already computed. Guarantees the same results.
 //!
 //! Blocks are taken in reverse postorder of the logical flow. What depends on the active lanes is compared within its block only, and so are
 //! constants in vector registers, which are cheaper to make again than to keep. A lane mask that is computed in a loop is not that of the lanes after it.
@@ -62,14 +62,14 @@ fn mix(program: &Program, inst: Inst, hasher: &mut MixHasher) {
     }
 }
 
-/// Whether an instruction is the same as others of its block only.
+/// Whether an instruction is compared only with others of its block.
 fn is_local(program: &Program, inst: Inst) -> bool {
     let constant = program.op(inst).is(Pseudo::ParallelCopy)
         && program.definitions(inst).iter().any(|definition| definition.class.is_vgpr());
     constant || depends_on_block(program, inst)
 }
 
-/// An instruction that others may be the same as.
+/// An instruction that others are compared with.
 #[derive(Debug, Clone, Copy)]
 struct KnownInst {
     hash: u64,
@@ -108,7 +108,7 @@ impl KnownInsts {
         KnownInsts(vec![None; (count * 2).next_power_of_two()])
     }
 
-    /// The place of an instruction that is the same, or where a new one goes.
+    /// The slot of an equal instruction, or the slot for a new one.
     fn place(&mut self, new: &KnownInst, program: &Program) -> &mut Option<KnownInst> {
         let last = self.0.len() - 1;
         let mut at = new.hash as usize & last;

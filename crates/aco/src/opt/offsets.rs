@@ -12,13 +12,13 @@ const MOST_BUFFER: u64 = 4095;
 /// How far definitions are followed.
 const DEPTH: u32 = 8;
 
-/// The least number of that many low bits that is not less.
+/// The smallest number of the form 2^n - 1 that is not less than a number.
 fn ones(value: u64) -> u64 {
     if value == 0 { 0 } else { u64::MAX >> value.leading_zeros() }
 }
 
 impl Combiner<'_> {
-    /// A number that a value of 32 bits does not exceed.
+    /// An upper bound of a value of 32 bits.
     pub(super) fn most(&self, operand: Operand, depth: u32) -> u64 {
         let any = u64::from(u32::MAX);
         if let Some(bits) = operand.as_const() {

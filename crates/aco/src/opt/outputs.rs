@@ -1,7 +1,7 @@
-//! What instructions do with their results: the maker of a value clamps it to 0 to 1 or multiplies it by 2, 4 or 0.5 (output modifiers), or leaves a
+//! What instructions do with their results: the instruction that computes a value clamps it to 0 to 1 or multiplies it by 2, 4 or 0.5 (output modifiers), or leaves a
 //! part of it (SDWA).
 //!
-//! Clamping makes NaNs zero, as the median does (`DX10_CLAMP`). A multiplied zero loses its sign, and the hardware multiplies only where denormals are
+//! Clamping makes NaNs zero, as the median does (`DX10_CLAMP`). A zero that `omod` multiplies loses its sign, and the hardware multiplies only where denormals are
 //! flushed.
 
 use super::combine::Combiner;
@@ -11,7 +11,7 @@ use crate::ir::{Definition, Inst, Op, Operand};
 use unwedge_isa::amdgcn::model::{Class, Form, Format, Gfx, Mod, Role, Type};
 use unwedge_isa::amdgcn::{Mods, Opcode};
 
-/// What becomes of a result.
+/// What happens to a result.
 #[derive(Debug, Clone, Copy)]
 struct OutputChange {
     value: Operand,
@@ -21,7 +21,7 @@ struct OutputChange {
 }
 
 impl Combiner<'_> {
-    /// The instruction that alone makes an operand which nothing else reads, whatever its modifiers. It can be done where the operand is read.
+    /// The instruction that alone makes an operand which nothing else reads, whatever its modifiers. It can be executed where the operand is read.
     pub(super) fn only_maker(&self, operand: Operand) -> Option<Inst> {
         let temp = operand.as_temp().filter(|temp| self.uses.count(*temp) == 1)?;
         let inst = self.definition(temp)?;
@@ -42,7 +42,7 @@ impl Combiner<'_> {
         (vector && stays && free && own && pure).then_some(inst)
     }
 
-    /// What an instruction does that the maker of its operand could.
+    /// The clamp or multiplication of an instruction that the maker of its operand could do instead.
     fn output_change(&self, inst: Inst) -> Option<OutputChange> {
         use Opcode as O;
         let data = &self.program[inst];
@@ -108,7 +108,7 @@ impl Combiner<'_> {
         true
     }
 
-    /// Makes an instruction what the only reader of its operand is made of.
+    /// Replaces an instruction with the maker of its operand, which nothing else reads.
     fn become_maker(&mut self, inst: Inst, inner: Inst, form: Form, mods: Mods) {
         let [outer, maker] = [inst, inner].map(|inst| self.program[inst]);
         let operands = self.program.operands(inner).to_vec();
@@ -215,7 +215,7 @@ impl Combiner<'_> {
         true
     }
 
-    /// Whether a place of an instruction with SDWA takes an operand that is not in a vector register: on GPUs since gfx9.
+    /// Whether a place of an instruction with SDWA takes an operand that is not in a vector register: on gfx9 and later.
     pub(super) fn sdwa_reads(
         &self,
         slot: &unwedge_isa::amdgcn::model::OperandSlot,

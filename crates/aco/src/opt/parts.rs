@@ -6,7 +6,7 @@ use crate::ir::{Inst, Op, Operand, Pseudo, RegClass};
 use unwedge_isa::amdgcn::model::{Form, Format, Gfx, Mod, Role, Type};
 use unwedge_isa::amdgcn::{Mods, Opcode};
 
-/// Codes of what an operand of SDWA is: a byte by its number, a half, the word.
+/// Codes of the part that an SDWA operand selects: a byte by its number, a half, the word.
 pub(super) const HALVES: i32 = 4;
 pub(super) const WORD: i32 = 6;
 
@@ -20,7 +20,7 @@ pub(super) fn part(first: u64, bits: u64) -> Option<i32> {
 }
 
 impl Combiner<'_> {
-    /// Bits of a vector register as instructions of bit fields, which other rules know.
+    /// Turns reads of parts of a vector register into bit-field instructions, which other rules know.
     pub(super) fn part_instruction(&mut self, inst: Inst) -> bool {
         let Op::Pseudo(pseudo @ (Pseudo::Extract | Pseudo::Insert)) = self.program.op(inst) else {
             return false;

@@ -1,4 +1,4 @@
-//! The table of instructions that do the work of two, by opcode. Which generation has them is in the instruction tables.
+//! The table of instructions that do the work of two, by opcode. The instruction tables say which generations have them.
 
 use std::sync::LazyLock;
 use unwedge_isa::amdgcn::Opcode;
@@ -19,7 +19,7 @@ pub(super) enum Part {
 pub(super) struct Rule {
     /// The one that reads.
     pub outer: Opcode,
-    /// Which of its operands the inner one may be: a bit each.
+    /// Which of its operands the inner one may be, one bit each.
     pub at: u8,
     /// The one whose result it reads.
     pub inner: Opcode,
@@ -73,7 +73,7 @@ const RULES: &[Rule] = rules! {
     v_max_i32 EITHER v_min_i32 => v_minmax_i32 First Second Other;
 };
 
-/// By the opcode of the one that reads, those of one in the order of the table.
+/// Rules by the opcode of the instruction that reads; those of one opcode in the order of the table.
 static BY_OUTER: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     let mut rules = RULES.to_vec();
     rules.sort_by_key(|rule| rule.outer as u16);
@@ -99,7 +99,7 @@ pub(super) struct ClampRule {
     pub med: Opcode,
     /// Whether a constant is not more than another.
     pub ordered: fn(u32, u32) -> bool,
-    /// Whether the upper bound is a zero, whose sign the median does not tell from the other one.
+    /// Whether the upper bound is a zero, whose sign the median does not distinguish.
     pub zero: fn(u32) -> bool,
 }
 

@@ -23,7 +23,7 @@ fn one_and_sign(ty: Type) -> Option<(u64, u64)> {
     }
 }
 
-/// Modifiers that change signs of operands, and nothing else.
+/// Modifiers that only change signs of operands.
 pub(crate) fn only_signs(mods: &Mods) -> bool {
     let mut rest = *mods;
     rest.set(Mod::Neg, 0);
@@ -100,7 +100,7 @@ impl Combiner<'_> {
         false
     }
 
-    /// What an operand is before its sign changes, for an instruction that reads it.
+    /// The operand before its sign changes, for an instruction that reads it.
     pub(super) fn signed(&self, operand: Operand, ty: Type, reader: Inst) -> Option<SignedValue> {
         let inner = self.definition(operand.as_temp()?)?;
         let first = self.program.definitions(inner).first()?.temp == operand.as_temp();
@@ -109,7 +109,7 @@ impl Combiner<'_> {
         self.sign_change(inner, ty, flushed && free).filter(|_| first)
     }
 
-    /// The change of sign that an instruction is. A product with 1.0 or -1.0 also makes NaNs quiet, and denormals zero where the float mode says so;
+    /// The change of sign that an instruction makes. A product with 1.0 or -1.0 also makes NaNs quiet, and denormals zero where the float mode says so;
     /// it counts if that does not matter.
     fn sign_change(&self, inst: Inst, ty: Type, products: bool) -> Option<SignedValue> {
         let (one, sign) = one_and_sign(ty)?;
@@ -146,7 +146,7 @@ impl Combiner<'_> {
         if ty == Type::F32 { self.flushes } else { self.flushes_halves }
     }
 
-    /// Whether an instruction takes denormals as the float mode says: minima and maxima do so from gfx9 on.
+    /// Whether an instruction treats denormals as the float mode says: minima and maxima do so from gfx9 on.
     fn flushes_sources(&self, inst: Inst) -> bool {
         let Op::Hw(opcode) = self.program.op(inst) else { return false };
         match opcode.row().role {
@@ -157,7 +157,7 @@ impl Combiner<'_> {
         }
     }
 
-    /// Whether an instruction is a product that only changes a sign, which its readers can do.
+    /// Whether an instruction is a product that only changes a sign, which its readers can do instead.
     pub(super) fn is_sign_change(&self, inst: Inst) -> bool {
         [Type::F32, Type::F16].iter().any(|ty| self.sign_change(inst, *ty, true).is_some())
     }
@@ -193,7 +193,7 @@ impl Combiner<'_> {
         false
     }
 
-    /// A minimum or maximum of another one, whose sign may change on the way: one of three operands.
+    /// A minimum or maximum of another one, whose sign may change in between, becomes an instruction of three operands.
     pub(super) fn extreme_of_three(&mut self, inst: Inst) -> bool {
         let Op::Hw(outer) = self.program.op(inst) else { return false };
         let data = &self.program[inst];
@@ -247,8 +247,8 @@ impl Combiner<'_> {
     }
 }
 
-/// The instruction of three operands for an extreme of another one, whose sign changes where `negated`: the least of negatives is the negative of the
-/// greatest.
+/// The instruction of three operands for a minimum or maximum of another one, which is `negated` or not: the least of negated values is the negated
+/// greatest value.
 fn three_of(outer: Opcode, inner: Opcode, negated: bool) -> Option<Opcode> {
     use Opcode as O;
     let greatest = |opcode| matches!(opcode, O::v_max_f32 | O::v_max_f16);

@@ -11,7 +11,7 @@ pub(super) struct Uses {
 }
 
 impl Uses {
-    /// Those of a program.
+    /// The definitions and reads of a program.
     pub fn of(program: &Program) -> Uses {
         let count = program.temp_count();
         let mut uses = Uses { definitions: vec![None; count], counts: vec![0; count] };
@@ -47,21 +47,21 @@ impl Uses {
         }
     }
 
-    /// One read less.
+    /// Removes one read.
     pub fn drop_one(&mut self, temp: Temp) {
         if let Some(count) = self.counts.get_mut(temp.index()) {
             *count = count.saturating_sub(1);
         }
     }
 
-    /// One read more.
+    /// Adds one read.
     pub fn read_one(&mut self, temp: Temp) {
         if let Some(count) = self.counts.get_mut(temp.index()) {
             *count += 1;
         }
     }
 
-    /// Temporaries are not read any more, nor what only they were made of. The list is empty afterwards.
+    /// Removes the reads of temporaries, and of what only they were made of. The list is empty afterwards.
     pub fn unread(&mut self, program: &Program, open: &mut Vec<Temp>) {
         while let Some(temp) = open.pop() {
             self.drop_one(temp);

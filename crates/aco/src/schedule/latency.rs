@@ -1,8 +1,8 @@
 //! Order by latency: while an instruction waits for what it reads, others that come later in the block are executed.
 //!
-//! Takes a part of a block in an order that is right, and gives another that is right. Where the next instruction would wait, the first of those that follow
-//! is taken that does not. Of those that do not wait, the one with the longest way to the end of the part is taken, from gfx10 on, where results of
-//! the vector ALU come late. Accesses of memory keep their order, and so do instructions that use `scc`, because there is one. Up to gfx9 those
+//! Takes a part of a block in a valid order, and gives another valid order. If the next instruction would wait, the first of the following ones
+//! that does not wait is taken. From gfx10 on, the one with the longest path to the end of the part is taken among those that do not wait, because results of
+//! the vector ALU come late there. Memory accesses keep their order, and so do instructions that use `scc`, because there is one. Up to gfx9 those
 //! that make or read lane masks keep it, too, because there is one register for short forms. How many more registers are alive at once than
 //! before is bounded. Latencies: `data/amd/cost.txt`.
 
@@ -21,13 +21,13 @@ use unwedge_isa::amdgcn::{Gfx, Reg};
 const WINDOW: usize = 24;
 /// How many of them are looked at if one does not wait, from gfx10 on.
 const READY_WINDOW: usize = 8;
-/// How much longer the way to the end must be to come before others, in cycles.
+/// How much longer the path to the end must be to come before others, in cycles.
 const LONGER: u32 = 4;
 /// How many more vector and scalar registers may be alive at once than in the order before, and up to how many.
 const SLACK: [u32; 2] = [8, 8];
 const MOST: [u32; 2] = [40, 48];
 
-/// What the order of an instruction depends on.
+/// What constrains the order of an instruction.
 #[derive(Debug, Clone, Copy, Default)]
 struct Facts {
     scc: bool,
@@ -42,7 +42,7 @@ struct Facts {
     issue: u32,
 }
 
-/// What an instruction does with temporaries that must be in one register.
+/// How an instruction uses temporaries that must be in one particular register.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum FixedRegUse {
     #[default]
@@ -74,7 +74,7 @@ impl FixedRegUse {
         }
     }
 
-    /// Whether the order of two instructions is kept, because there is one register for both.
+    /// Whether the order of two instructions is kept, because both need the same register.
     fn keeps_order(self, other: FixedRegUse) -> bool {
         self != FixedRegUse::None && other != FixedRegUse::None && self.with(other) == FixedRegUse::Other
     }
@@ -85,7 +85,7 @@ fn is_vector(format: Format) -> bool {
     matches!(format, Vop1 | Vop2 | Vopc | Vop3 | Vop3p | Vopd | Vinterp)
 }
 
-/// A part that is being put in order.
+/// A part that is being ordered.
 #[derive(Clone, Copy)]
 struct PartState<'a> {
     program: &'a Program,
@@ -94,7 +94,7 @@ struct PartState<'a> {
     /// By place in the part: cycles from the start of an instruction to the end of what needs its results.
     heights: &'a [u32],
     reads: &'a PartReads,
-    /// Places of the instructions that have not come yet.
+    /// Positions of the instructions that have not been placed yet.
     order: &'a VecDeque<usize>,
     now: u32,
     /// By bank: registers that are alive beyond those before the part, and the most that may be.
@@ -102,7 +102,7 @@ struct PartState<'a> {
     most: [i64; 2],
 }
 
-/// When a temporary is there whose instruction has not come yet.
+/// When a temporary is available whose instruction has not been placed yet.
 const PENDING: u32 = u32::MAX;
 
 /// Temporaries that instructions of a part read.
@@ -175,7 +175,7 @@ impl<'a> LatencyOrder<'a> {
         }
     }
 
-    /// Puts a part in order.
+    /// Orders a part.
     pub fn arrange(&mut self, program: &Program, part: &mut [Inst]) {
         if part.len() < 3 {
             return;
@@ -324,7 +324,7 @@ impl<'a> LatencyOrder<'a> {
         }
     }
 
-    /// When all of these are there.
+    /// When all of these are available.
     fn available(&self, temps: &[Temp]) -> u32 {
         temps.iter().fold(0, |latest, temp| latest.max(self.ready[temp.index()]))
     }
@@ -394,7 +394,7 @@ impl<'a> LatencyOrder<'a> {
         best
     }
 
-    /// Whether an instruction writes its result over an operand that an earlier one, which has not come yet, reads.
+    /// Whether an instruction writes its result over an operand that an earlier one, which has not been placed yet, reads.
     fn overwrites(&self, state: &PartState<'_>, place: usize, inst: Inst) -> bool {
         let program = state.program;
         let Op::Hw(opcode) = program.op(inst) else { return false };

@@ -86,7 +86,7 @@ fn is_border(program: &Program, inst: Inst) -> bool {
     writes_fixed || pseudo || program.op(inst).is_phi()
 }
 
-/// What an instruction does to memory.
+/// How an instruction accesses memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MemoryUse {
     None,
@@ -131,7 +131,7 @@ impl LoadOrder {
         self.places[temp.index()].map(|place| place as usize)
     }
 
-    /// Puts a part of a block in order.
+    /// Orders a part of a block.
     fn arrange(&mut self, program: &Program, part: &[Inst], out: &mut Vec<Inst>) {
         if !part.iter().any(|inst| matches!(memory_use(program, *inst), MemoryUse::Load(_))) {
             out.extend_from_slice(part);

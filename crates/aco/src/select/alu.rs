@@ -7,7 +7,7 @@ use unwedge_isa::amdgcn::Opcode;
 use unwedge_isa::amdgcn::model::Gfx;
 use unwedge_shader::ir::{Base, Inst, Op, Payload, Space, Traits, Value, ValueDef};
 
-/// An operation that one instruction does, scalar or vector. The vector one may take its first two operands the other way round.
+/// An operation that one instruction does, scalar or vector. The vector one may take its first two operands in reverse order.
 struct Direct {
     scalar: Opcode,
     vector: Opcode,
@@ -51,7 +51,7 @@ fn compare(op: Op) -> Option<(Opcode, Opcode)> {
     })
 }
 
-/// The comparison of numbers of 64 bits: a scalar one only of equality.
+/// The comparison of numbers of 64 bits: scalar ones only test equality.
 fn compare64(op: Op) -> Option<(Option<Opcode>, Opcode)> {
     use Opcode as O;
     Some(match op {
@@ -65,7 +65,7 @@ fn compare64(op: Op) -> Option<(Option<Opcode>, Opcode)> {
     })
 }
 
-/// Whether a GPU compares numbers of 64 bits by a scalar instruction.
+/// Whether a GPU compares numbers of 64 bits with a scalar instruction.
 pub(super) fn compares_scalar64(op: Op, gfx: Gfx) -> bool {
     gfx >= Gfx::Gfx8 && compare64(op).is_some_and(|(scalar, _)| scalar.is_some())
 }
@@ -201,7 +201,7 @@ impl Selector<'_> {
         })
     }
 
-    /// Ones in the bits of a field.
+    /// A mask with ones in the bits of a field.
     fn scalar_field_mask(&mut self, offset: Operand, count: Operand) -> Operand {
         use Opcode as O;
         let s1 = RegClass::S1;
@@ -289,7 +289,7 @@ impl Selector<'_> {
         self.valu(O::v_cndmask_b32, RegClass::V1, &[mask, Operand::c32(u32::MAX), whole])
     }
 
-    /// Puts what is not in a vector register first, which short encodings want.
+    /// Puts an operand that is not in a vector register first, as short encodings require.
     pub(super) fn order(&self, operands: &mut [Operand]) {
         if let [first, second, ..] = operands
             && first.class.is_vgpr()
@@ -319,7 +319,7 @@ impl Selector<'_> {
         }
     }
 
-    /// One of two values by a boolean.
+    /// Selects one of two values by a boolean.
     fn select_value(&mut self, inst: Inst) -> Selected<()> {
         use Opcode as O;
         let func = self.func;
@@ -375,7 +375,7 @@ impl Selector<'_> {
         Ok(())
     }
 
-    /// A lane of a vector by number: a tree of choices by the bits of the number, the lowest first.
+    /// A lane of a vector by number: a tree of selects by the bits of the number, the lowest first.
     pub(super) fn extract_dyn(&mut self, inst: Inst) -> Selected<()> {
         use Opcode as O;
         let func = self.func;
@@ -408,7 +408,7 @@ impl Selector<'_> {
         Ok(())
     }
 
-    /// One of two words by a lane mask.
+    /// Selects one of two words by a lane mask.
     pub(super) fn choose(&mut self, mask: Operand, yes: Operand, no: Operand) -> Operand {
         if mask.as_const().is_some() || mask.is_undef() {
             let yes_always = mask.as_const().is_some_and(|bits| bits != 0);

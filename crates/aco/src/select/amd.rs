@@ -10,16 +10,16 @@ use unwedge_shader::ir::{
     Access, AmdBuffer, AmdExport, AmdInput, AmdTyped, Inst, MemoryKinds, Op, Payload as ShaderPayload,
 };
 
-/// The most that the immediate of a buffer instruction is.
+/// The largest immediate offset of a buffer instruction.
 const MAX_OFFSET: u32 = 4095;
-/// The most that the offset of an LDS instruction is.
+/// The largest offset of an LDS instruction.
 const MAX_LDS_OFFSET: u64 = 0xffff;
-/// Where the width of a field is in the operand of a field extraction.
+/// Where the operand of a bit-field extract has the width of the field.
 const FIELD_WIDTH: u32 = 16;
 /// The highest bit at which a count may be, so that bits below it do not choose the start of a field.
 const MAX_COUNT_BIT: u8 = 10;
 
-/// Which components a run of an access to a buffer has, and where it starts in bytes.
+/// The components of a run of a buffer access, and where the run starts in bytes.
 struct Run {
     dwords: u8,
     offset: u32,
@@ -255,7 +255,7 @@ impl Selector<'_> {
         ([address, descriptor, common], uses, offset)
     }
 
-    /// Sizes of the instructions that access so many words.
+    /// Sizes of the instructions that together access this many words.
     fn runs(&self, count: u8, offset: u32) -> Vec<Run> {
         let mut runs = Vec::new();
         let mut at = 0;
@@ -302,7 +302,7 @@ impl Selector<'_> {
         self.define(result, &lanes);
     }
 
-    /// Components of an element that are converted. GPUs that do not load across the alignment load as many components at once as that allows.
+    /// Components of an element that are converted. GPUs without unaligned loads load as many components at once as the alignment allows.
     fn load_typed(&mut self, inst: Inst, typed: &AmdTyped) -> Selected<()> {
         let result = self.func.result(inst);
         let count = self.func.ty(result).lanes;

@@ -123,7 +123,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A value arrives where lanes meet. Scalar registers cannot hold values from several predecessors if the wave does not take the same
+    /// A value is passed to where lanes meet. Scalar registers cannot hold values from several predecessors if the wave does not take the same
     /// path as the lanes.
     fn arrives(&mut self, receiver: Value, arg: Value, merges_apart: bool) {
         let first = *self.first[receiver].get_or_insert(arg);
@@ -132,7 +132,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether the result of an instruction is in vector registers though it is uniform.
+    /// Whether the result of an instruction is in vector registers although it is uniform.
     fn differs(&self, inst: Inst) -> bool {
         let func = self.func;
         let op = func.op(inst);

@@ -1,4 +1,4 @@
-//! Directions in cubes, as samples take them: coordinates on the face that a direction meets, the number of the face, and derivatives on that face.
+//! Directions in cubes, as sampling instructions take them: coordinates on the face that a direction meets, the number of the face, and derivatives on that face.
 //!
 //! The hardware counts coordinates of a face from 1 to 2, and eight numbers from one cube of an array to the next. Facts: the manuals of the instructions `v_cube*_f32`.
 
@@ -43,7 +43,7 @@ impl Selector<'_> {
         CubeDirection { face, major, scale, plane: [s, t] }
     }
 
-    /// Coordinates on the face, and its number, to which the cubes of earlier layers are added.
+    /// Coordinates on the face, and the number of the face plus those of the cubes of earlier layers.
     pub(super) fn cube_coordinates(
         &mut self,
         direction: &CubeDirection,
@@ -63,9 +63,9 @@ impl Selector<'_> {
         [s, t, face]
     }
 
-    /// The derivatives of the coordinates on the face, of the derivative of a direction.
+    /// The derivatives of the coordinates on the face, from the derivative of a direction.
     ///
-    /// Its parts are turned as the direction is: `v_cubesc_f32` and `v_cubetc_f32` take axes and signs by the face. A coordinate is a
+    /// Its components are permuted and negated like those of the direction: `v_cubesc_f32` and `v_cubetc_f32` take axes and signs by the face. A coordinate is a
     /// quotient by twice the absolute value along the axis of the face, so its derivative is that of a quotient.
     pub(super) fn face_derivative(&mut self, direction: &CubeDirection, along: &[Operand]) -> [Operand; 2] {
         use Opcode as O;

@@ -8,9 +8,9 @@ use unwedge_isa::amdgcn::{Mods, Opcode};
 
 const ONE: u64 = 0x3ff0_0000_0000_0000;
 const HALF: u64 = 0x3fe0_0000_0000_0000;
-/// 3/8, the third coefficient of the series of the inverse root.
+/// 3/8, the third coefficient of the series of the inverse square root.
 const THREE_EIGHTHS: u64 = 0x3fd8_0000_0000_0000;
-/// 2^-767: below it, the rest of a square would be a denormal.
+/// 2^-767: below it, the remainder of a square would be a denormal.
 const SMALL: u64 = 0x1000_0000_0000_0000;
 /// Classes of zeros and positive infinity, as `v_cmp_class_f64` numbers them.
 const ZEROS_AND_INFINITIES: u32 = 1 << 2 | 1 << 5 | 1 << 6 | 1 << 9;
@@ -80,7 +80,7 @@ impl Selector<'_> {
         self.salu(opcode, self.program.lane_mask(), &same)
     }
 
-    /// A square root: the root and half its inverse, refined together (Goldschmidt), then the root by its exact rest, twice.
+    /// A square root: the root and half its inverse, refined together (Goldschmidt), then the root by its exact remainder, twice.
     pub(super) fn root64(&mut self, value: Operand) -> Operand {
         let v1 = RegClass::V1;
         let value = self.in_vgpr(value);

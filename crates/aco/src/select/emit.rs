@@ -1,4 +1,4 @@
-//! Makes instructions, and keeps the rules of their operands: what a scalar instruction may read, how many scalar values and literals one of the
+//! Makes instructions, and enforces the rules of their operands: what a scalar instruction may read, how many scalar values and literals one of the
 //! vector ALU reads. It copies what does not fit.
 
 use super::Selector;
@@ -12,7 +12,7 @@ use unwedge_shader::ir::Value;
 
 /// What an opcode reads and writes, as far as the rules of operands need it.
 struct OpShape {
-    /// How many registers it writes: its result, and beside it `scc` or a mask.
+    /// How many registers it writes: its result, and possibly `scc` or a mask.
     definitions: usize,
     /// Which operand is a lane mask.
     mask: Option<usize>,
@@ -118,7 +118,7 @@ impl Selector<'_> {
         }
     }
 
-    /// Parts of a value, of a size in registers.
+    /// The parts of a value, each of a given number of registers.
     pub(super) fn split(&mut self, operand: Operand, dwords: u8) -> Vec<Operand> {
         let part = operand.class.resized(dwords * 4);
         let count = operand.class.dwords() / dwords;
@@ -193,7 +193,7 @@ impl Selector<'_> {
         Operand::temp(bit, RegClass::S1)
     }
 
-    /// `exec`.
+    /// The operand `exec`.
     pub(super) fn exec(&self) -> Operand {
         Operand::reg(PhysReg::EXEC, self.program.lane_mask())
     }
@@ -203,7 +203,7 @@ impl Selector<'_> {
         if self.program.gpu.wave64() { wave64 } else { wave32 }
     }
 
-    /// A scalar instruction. `scc`, if it writes it, is not read.
+    /// A scalar instruction. If it writes `scc`, nothing reads that.
     pub(super) fn salu(&mut self, opcode: Opcode, class: RegClass, operands: &[Operand]) -> Operand {
         let temp = self.program.make_temp(class);
         let operands = self.scalar_operands(opcode, operands);

@@ -133,7 +133,7 @@ const ONE: u64 = 0x3f80_0000;
 /// 1.0 in 16 and in 64 bits.
 const HALF_ONE: u32 = 0x3c00;
 const DOUBLE_ONE: u64 = 0x3ff0_0000_0000_0000;
-/// One over two pi, as the instructions for sine and cosine count angles.
+/// One over two pi, because the instructions for sine and cosine take angles in turns.
 const TURNS: u32 = 0x3e22_f983;
 
 impl Selector<'_> {
@@ -256,7 +256,7 @@ impl Selector<'_> {
         if value.class.is_sgpr() { self.in_scalar(product) } else { product }
     }
 
-    /// A half without denormals, where the shader asks for that, from an instruction that keeps them in every mode.
+    /// A 16-bit float without denormals, where the shader asks for that, from an instruction that keeps them in every mode.
     fn flushed_half(&mut self, half: Operand) -> Operand {
         if self.shader.info.float_mode(16).flush != Some(true) {
             return half;

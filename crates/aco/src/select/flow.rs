@@ -23,14 +23,14 @@ pub(super) struct Frame {
     inverts: bool,
     /// Lanes may wait at the latch.
     waits: bool,
-    /// What comes to the merge: lanes, with the values that they bring, and the wave.
+    /// What arrives at the merge: lanes, with the values that they bring, and the wave.
     merge: Arrivals,
     latch: Arrivals,
-    /// Blocks from which the wave comes between the arms.
+    /// Blocks from which the wave reaches the block between the arms.
     invert: Vec<Block>,
 }
 
-/// What comes to a block that is not made yet.
+/// What arrives at a block that is not made yet.
 #[derive(Default)]
 struct Arrivals {
     logical: Vec<(Block, Vec<Operand>)>,
@@ -172,7 +172,7 @@ impl Selector<'_> {
         Ok(())
     }
 
-    /// Everything is undefined if a lane comes here.
+    /// The program is undefined if a lane comes here.
     fn unreachable(&mut self) {
         self.logical_end();
         self.add(&NewInst::hw(Opcode::s_endpgm, &[], &[]));
@@ -200,7 +200,7 @@ impl Selector<'_> {
         }
     }
 
-    /// Instructions are added to a block from here on.
+    /// Sets the block that instructions are added to from here on.
     fn enter(&mut self, block: Block, logical: bool) {
         self.block = Some(block);
         self.logical = logical;
@@ -293,7 +293,7 @@ impl Selector<'_> {
         Ok(())
     }
 
-    /// Makes the block at which arrivals meet.
+    /// Makes the block where lanes and the wave arrive.
     fn arrive(&mut self, arrivals: &Arrivals, role: Role, construct: Option<Construct>) -> Block {
         // Instructions that merge paths have no source position.
         self.loc = None;
@@ -355,7 +355,7 @@ impl Selector<'_> {
         self.wait_at(depth, block);
     }
 
-    /// What only the wave does, if a bit is set.
+    /// Code that the wave executes only if a bit is set.
     pub(super) fn only_if(&mut self, bit: Operand, then: impl FnOnce(&mut Self)) {
         let Some(before) = self.block else { return };
         self.end(Pseudo::BranchZ, &[bit]);
@@ -415,7 +415,7 @@ impl Selector<'_> {
         self.close_loop(header);
     }
 
-    /// What only some lanes do. They meet the others after it.
+    /// Code that only some lanes execute. They meet the others after it.
     pub(super) fn only_lanes(
         &mut self,
         lanes: Operand,
@@ -432,7 +432,7 @@ impl Selector<'_> {
         }
     }
 
-    /// A value of a vector register that some lanes compute, and that others have a constant for.
+    /// A value in a vector register that some lanes compute, and that is a constant in the others.
     pub(super) fn lanes_value(
         &mut self,
         lanes: Operand,

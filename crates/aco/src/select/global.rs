@@ -196,7 +196,7 @@ impl Selector<'_> {
         self.create(RegClass::sgpr(4), &words)
     }
 
-    /// The operands of an access, in the order of the table. The data of an atomic operation come last in buffer instructions.
+    /// The operands of an access, in the order of the table. In buffer instructions, the data of an atomic operation come last.
     pub(super) fn global_operands(
         &self,
         address: &GlobalAddress,

@@ -1,7 +1,7 @@
 //! Images, samplers and texel buffers.
 //!
-//! The handle of an image is a value of its descriptor: eight words of an image, four of a sampler or texel buffer; that of a combined image and sampler has
-//! two lanes. Multisampled images are not compressed, so samples are addressed as they are. Sampled cubes are addressed by face and coordinates,
+//! The handle of an image is its descriptor as a value: eight words of an image, four of a sampler or texel buffer; that of a combined image and sampler has
+//! two lanes. Multisampled images are not compressed, so samples are addressed directly. Sampled cubes are addressed by face and coordinates,
 //! storage images of cubes as layers.
 
 use super::atomics::{buffer_atomic, image_atomic};
@@ -42,7 +42,7 @@ fn opcode(name: &str) -> Option<Opcode> {
     tables::rows().iter().find(|row| row.name == name).map(|row| row.opcode)
 }
 
-/// The code of a shape, as gfx10 and later take it.
+/// The code of a shape in instructions of gfx10 and later.
 fn shape_code(dim: Dim, layered: bool, samples: bool) -> u8 {
     match (dim, layered, samples) {
         (Dim::D1 | Dim::Buffer, false, _) => 0,
@@ -424,7 +424,7 @@ impl Selector<'_> {
         Ok(())
     }
 
-    /// One or two components of 16 bits, whose upper bits are any, in one register.
+    /// One or two components of 16 bits, whose upper bits are undefined, in one register.
     fn packed(&mut self, components: &[Operand]) -> Operand {
         let &[low, high] = components else { return components[0] };
         let low = self.valu(Opcode::v_and_b32, RegClass::V1, &[Operand::c32(0xffff), low]);
@@ -471,7 +471,7 @@ impl Selector<'_> {
         Ok(())
     }
 
-    /// An atomic operation whose data are its last operand, and its result where they were.
+    /// An atomic operation whose data are its last operand, and whose result is in the registers of the data.
     fn atomic_inst(
         &mut self,
         inst: Inst,

@@ -8,11 +8,11 @@ use unwedge_isa::amdgcn::model::{Gfx, Mod};
 use unwedge_isa::amdgcn::{Mods, Opcode};
 use unwedge_shader::ir::{Access, Base, Inst, MemAccess, MemoryKinds, Op, Space, Value, ValueDef};
 
-/// The most that the immediate of a buffer instruction is.
+/// The largest immediate offset of a buffer instruction.
 const MAX_BUFFER_OFFSET: u64 = 4095;
-/// The most that the immediate of an LDS instruction is.
+/// The largest immediate offset of an LDS instruction.
 const MAX_LDS_OFFSET: u64 = 65535;
-/// The most bytes that a value has: 16 lanes of 64 bits.
+/// The size in bytes of the largest value: 16 lanes of 64 bits.
 const MAX_VALUE_BYTES: u64 = 128;
 /// The scope of gfx12 for accesses that the whole device sees.
 const DEVICE_SCOPE: i32 = 2;
@@ -20,7 +20,7 @@ const DEVICE_SCOPE: i32 = 2;
 /// `m0`, which limits addresses in LDS up to gfx8.
 pub(super) const LDS_LIMIT: Operand = Operand::reg(PhysReg::M0, RegClass::S1);
 
-/// The most that an offset of an LDS instruction with two addresses may be, in words, for the first of two.
+/// The largest offset in words of the first of two accesses of an LDS instruction.
 const MAX_LDS_PAIR: u64 = 255;
 /// The size of an LDS word in bytes.
 const LDS_WORD: u64 = 4;
@@ -358,7 +358,7 @@ impl Selector<'_> {
         }
     }
 
-    /// The address and the constant offset of an LDS instruction. From gfx7 on their sum wraps as that of the shader does.
+    /// The address and the constant offset of an LDS instruction. From gfx7 on their sum wraps as in the shader.
     pub(super) fn lds_address(&mut self, offset: Value) -> (Operand, u64) {
         let (base, constant) = self.lds_parts(offset);
         (self.in_vgpr(base), constant)

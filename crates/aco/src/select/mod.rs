@@ -1,10 +1,10 @@
 //! Instruction selection: takes a lowered shader; leaves a program in SSA, [`Progress::Selected`](crate::ir::Progress::Selected).
 //!
-//! Every lane of a value of the shader is a value of its own here: a temporary, a constant, or undefined. [`shape`] says which constructs lanes
-//! part in, [`banks`] which values are in scalar registers; `flow` makes blocks of regions, `emit` keeps the rules of operands, the other
-//! files select operations. Lanes of 8 and 16 bits are in a register each, whose upper bits are any.
+//! Every lane of a value of the shader is a value of its own here: a temporary, a constant, or undefined. [`shape`] says in which constructs lanes
+//! diverge, [`banks`] which values are in scalar registers; `flow` makes blocks of regions, `emit` enforces the rules of operands, the other
+//! files select operations. Lanes of 8 and 16 bits are in a register each, whose upper bits are undefined.
 //!
-//! A uniform value is read wherever the shader reads it, though the wave may come there without passing its definition: [`crate::mask_phis`] makes it
+//! A uniform value is read wherever the shader reads it, although the wave may come there without passing its definition: [`crate::mask_phis`] makes it
 //! SSA along the linear flow.
 
 mod alu;
@@ -139,7 +139,7 @@ struct Selector<'a> {
     outputs: graphics::OutputValues,
     /// What the program leaves in registers for the code of another one, which follows.
     left: Option<Vec<Operand>>,
-    /// Which of two merged shaders is selected.
+    /// Which of two merged shaders is being selected.
     part: usize,
     part_count: usize,
     /// Constructs around those of the shader.
@@ -149,7 +149,7 @@ struct Selector<'a> {
     banks: Banks,
     values: SecondaryMap<Value, LaneList>,
     lanes: Vec<Operand>,
-    /// Words that have both lanes of pairs of 16 bits.
+    /// Words that hold both lanes of pairs of 16 bits.
     pairs: SecondaryMap<Value, Option<Operand>>,
     /// Pairs whose upper lane is read alone.
     split_pairs: SecondaryMap<Value, bool>,
@@ -268,7 +268,7 @@ impl Selector<'_> {
         }
     }
 
-    /// Handles that are chosen or passed on are those of buffers: others have other sizes.
+    /// Handles that are chosen or passed on are those of buffers, because other handles have other sizes.
     fn plain_handles(&self) -> Selected<()> {
         let resources = self.shader.resources.values();
         if resources.into_iter().all(|data| !is_image(data.class)) {

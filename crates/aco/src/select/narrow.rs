@@ -1,4 +1,4 @@
-//! Bit casts to and from lanes of 8 and 16 bits, which are in a register each with any upper bits.
+//! Bit casts to and from lanes of 8 and 16 bits, which are in a register each with undefined upper bits.
 
 use super::Selector;
 use crate::ir::{Operand, RegClass};
@@ -33,7 +33,7 @@ impl Selector<'_> {
         }
     }
 
-    /// The bits of a word from one on; those above the part are any.
+    /// The bits of a word from one on; those above the part are undefined.
     fn lower_part(&mut self, word: Operand, shift: u32, vector: bool) -> Operand {
         if shift == 0 || word.is_undef() {
             return word;

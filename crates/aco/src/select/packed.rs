@@ -1,5 +1,5 @@
-//! Operations on pairs of 16 bits, which are in one register. An operand is a word of which either lane reads any half, so lanes change places without
-//! instructions; floats change their signs, too. Pairs that are put together from two registers need one instruction.
+//! Operations on pairs of 16 bits, which are in one register. An operand is a word of which either lane reads either half, so lanes are swapped without
+//! instructions, and floats are negated without them, too. Pairs that are put together from two registers need one instruction.
 
 use super::{Selected, Selector};
 use crate::ir::{Operand, RegClass, Source};
@@ -131,7 +131,7 @@ impl Selector<'_> {
         self.valu_with(opcode, V1, &operands, mods)
     }
 
-    /// The half that a lane of 16 bits, or the low bits of a count of a shift, are.
+    /// The half of a word that is a lane of 16 bits, or the low bits of a shift count.
     fn half_read(&self, value: Value, float: bool) -> HalfRead {
         let func = self.func;
         let plain = HalfRead { word: self.scalar(value), upper: false, negated: false };
@@ -152,7 +152,7 @@ impl Selector<'_> {
         }
     }
 
-    /// A pair as a source. Counts of shifts have 32 bits, of which 16 are read.
+    /// A pair as a source. Shift counts have 32 bits, of which 16 are read.
     fn pair_read(&mut self, value: Value, ty: Type) -> PairRead {
         let func = self.func;
         let float = ty.is_float();
@@ -261,7 +261,7 @@ impl Selector<'_> {
         }
     }
 
-    /// The upper half of a word; the bits above are any.
+    /// The upper half of a word; the upper bits of the result are undefined.
     fn upper_half(&mut self, word: Operand) -> Operand {
         match word.source {
             Source::Undef => word,

@@ -8,7 +8,7 @@ use unwedge_isa::amdgcn::model::{Gfx, Mod};
 use unwedge_isa::amdgcn::{Mods, Opcode};
 use unwedge_shader::ir::{Access, Base, Inst, MemoryKinds};
 
-/// The most that an offset of all generations is, without the bytes of the largest value.
+/// The largest offset on all generations, less the bytes of the largest value.
 const MAX_OFFSET: u64 = 4095 - 128;
 
 /// Where an access is: the address in a vector register, if there is one, and the offset; the descriptor and its offset where scratch is a buffer.

@@ -1,4 +1,4 @@
-//! In which structured instructions lanes part, and where the wave goes at each jump; found before anything is selected.
+//! In which structured instructions lanes diverge, and where the wave goes at each jump; found before anything is selected.
 //!
 //! A jump is partial for a construct around it if some lanes that entered the construct may be missing there, because they took another arm or
 //! have left earlier. A jump that is not partial for its target takes the wave along. Where it is partial, the wave goes on inside the innermost construct
@@ -8,7 +8,7 @@ use unwedge_base::entity::SecondaryMap;
 use unwedge_shader::analysis::divergence::Divergence;
 use unwedge_shader::ir::{Function, Inst, Op, Payload, Region};
 
-/// The most walks. After the last one every construct counts as one that lanes part in.
+/// The most walks. After the last one every construct counts as divergent.
 const MAX_ROUNDS: usize = 16;
 
 /// The divergence of constructs and jumps.
@@ -16,14 +16,14 @@ const MAX_ROUNDS: usize = 16;
 pub(super) struct Shape {
     constructs: SecondaryMap<Inst, ConstructShape>,
     jumps: SecondaryMap<Inst, Option<u32>>,
-    /// Lanes part in the function: some return before others.
+    /// Lanes diverge in the function: some return before others.
     pub(super) root_divergent: bool,
 }
 
 /// The divergence of a construct.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ConstructShape {
-    /// Lanes part in it.
+    /// Lanes diverge in it.
     pub(super) divergent: bool,
     /// Some lanes leave it for a construct around it while others stay: it may end with no lane left.
     pub(super) lost: bool,

@@ -142,7 +142,7 @@ impl Selector<'_> {
         std::array::from_fn(|at| Operand::temp(self.linear[at], class))
     }
 
-    /// A reduction of 32 bits that is the same in all active lanes; not a product or a sum of floats.
+    /// A reduction of a value of 32 bits that is the same in all active lanes; not a product or a sum of floats.
     fn reduce_uniform(&mut self, op: Op, value: Operand) -> Operand {
         if value.is_undef() || !matches!(op, Op::IAdd | Op::IXor) {
             return value;

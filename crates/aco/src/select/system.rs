@@ -8,7 +8,7 @@ use unwedge_isa::amdgcn::model::Gfx;
 use unwedge_isa::amdgcn::{Opcode, Reg};
 use unwedge_shader::ir::{Inst, Resource, ResourceClass, Stage, SystemValue};
 
-/// `ttmp9` has the workgroup along x from gfx12 on, `ttmp7` the other two, of 16 bits each.
+/// From gfx12 on, `ttmp9` has the workgroup along x, and `ttmp7` those along the other two axes, of 16 bits each.
 const GROUP_X: PhysReg = PhysReg::of(Reg(Reg::TTMP0.0 + 9));
 const GROUP_YZ: PhysReg = PhysReg::of(Reg(Reg::TTMP0.0 + 7));
 /// Bytes from the descriptor of an image to that of its sampler.

@@ -7,7 +7,7 @@ use unwedge_base::entity::Entity;
 
 /// What the exit of a loop adds to the distance.
 pub(super) const LOOP_EXIT: u32 = 1 << 16;
-/// The distance to a use that does not come.
+/// The distance if there is no further use.
 pub(super) const NEVER: u32 = u32::MAX;
 
 /// Which loops there are, by the edges that go back.
@@ -57,7 +57,7 @@ struct EntryUse {
 pub(super) struct Distances {
     /// Block after block: what is alive at the start, in the order of the liveness, then results of phis in theirs.
     uses: Vec<EntryUse>,
-    /// By block: the first of its uses, and the first of its phis. At the end one past the last of all.
+    /// By block: the first of its uses, and the first of its phis. One past the last of all at the end.
     starts: Vec<(usize, usize)>,
 }
 

@@ -15,7 +15,7 @@ struct Candidate {
     phi: Option<Inst>,
     /// On how many paths it is not in a register.
     missing: usize,
-    /// On how many it is, or needs none.
+    /// On how many it is in a register, or needs none.
     present: usize,
 }
 
@@ -111,7 +111,7 @@ impl Spiller<'_> {
         Candidate { value, size: self.size(value), distance, phi, missing, present }
     }
 
-    /// Those in registers on all paths, then those on some, the nearest uses first.
+    /// Values that are in registers on all paths, then those that are on some, the nearest uses first.
     fn of_join(&self, candidates: &[Candidate]) -> BTreeSet<Temp> {
         let mut order: Vec<&Candidate> =
             candidates.iter().filter(|candidate| candidate.present > 0).collect();
@@ -119,7 +119,7 @@ impl Spiller<'_> {
         self.fill(order.into_iter(), self.limit)
     }
 
-    /// Those that the loop uses, the nearest uses first; then others, if all of the loop leaves room for them.
+    /// Values that the loop uses, the nearest uses first; then others, if the whole loop leaves room for them.
     fn of_loop(&self, block: Block, candidates: &[Candidate]) -> BTreeSet<Temp> {
         let mut order: Vec<&Candidate> = candidates.iter().collect();
         order.sort_by_key(|candidate| (candidate.distance, candidate.value));

@@ -1,8 +1,8 @@
-//! Spilling: values leave their registers until no more are needed at once than there may be.
+//! Spilling: values leave their registers until register demand is within the limits.
 //!
 //! Takes a program that [`crate::edges`] has prepared, with its [`Liveness`]. Guarantees SSA form, and a demand within the limits where no single
 //! instruction needs more. Vector registers go to scratch memory of the lane, scalar registers to lanes of linear vector registers; constants
-//! are made again. A value is stored once, after its definition, so its slot holds it wherever it is alive.
+//! are rematerialized. A value is stored once, after its definition, so its slot holds it wherever it is alive.
 //!
 //! Braun and Hack, "Register Spilling and Live-Range Splitting for SSA-Form Programs": `walk.rs` follows each block with the set of values in
 //! registers and drops the one whose next use is farthest (`distance.rs`); `entry.rs` chooses the set at joins; `edges.rs` makes the sets
@@ -100,7 +100,7 @@ pub struct Spilled {
     pub vgprs: u32,
 }
 
-/// Spills until the limits are kept.
+/// Spills until demand is within the limits.
 ///
 /// # Errors
 ///
@@ -164,17 +164,17 @@ fn scalar_operands(program: &mut Program) -> bool {
 
 /// Memory that a bank is spilled to.
 trait SpillSpace {
-    /// How many dwords follow each other that a value may not cross the end of.
+    /// The size in dwords of a page, whose end no value crosses.
     fn page(&self, program: &Program) -> u32;
     /// Where the first slot is, in dwords.
     fn start(&self) -> u32;
-    /// Operands after the slot and the value of an access to a slot; and the number of the slot that the access names.
+    /// The number that an access to a slot names, and the operands that follow the slot and the value.
     fn operands(&mut self, program: &mut Program, slot: u32) -> (u32, Vec<Operand>);
-    /// All slots are given away: so many dwords are used.
+    /// All slots are assigned; `end` dwords are used.
     fn close(&mut self, program: &mut Program, end: u32);
 }
 
-/// Inserts an instruction after the arguments of the program are defined, and those that were inserted there before.
+/// Inserts an instruction after the arguments of the program are defined, and after those that were inserted there before.
 fn at_start(program: &mut Program, number: usize, new: &NewInst) {
     program.insert(Block::new(0), 1 + number, new);
 }
@@ -189,7 +189,7 @@ struct ScratchSpace {
     wave: u32,
 }
 
-/// Dwords that the offset of an instruction reaches.
+/// How many dwords the offset of an instruction reaches.
 const SCRATCH_PAGE: u32 = 1024;
 
 impl ScratchSpace {

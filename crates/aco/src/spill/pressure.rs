@@ -1,4 +1,4 @@
-//! How many registers of a bank a block needs at once, at most.
+//! The maximum number of registers of a bank that a block needs at once.
 
 use super::Flow;
 use crate::ir::{Program, RegClass};

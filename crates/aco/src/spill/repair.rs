@@ -1,4 +1,4 @@
-//! SSA form after values got several names: phis where names meet, and stores of what is in memory.
+//! Restores SSA form after values got several names: phis where names meet, and stores of what is in memory.
 
 use super::walk::{NameUnion, Spiller};
 use crate::ir::{Block, Definition, Inst, NewInst, Operand, Pseudo, Source, Temp};
@@ -151,7 +151,7 @@ fn resolve(names: &MixMap<Temp, Temp>, mut temp: Temp) -> Temp {
     temp
 }
 
-/// Unions of one name, with that name.
+/// Phis that merge only one name, with that name.
 fn trivial(unions: &[NameUnion], operands: &[Vec<Operand>]) -> MixMap<Temp, Temp> {
     let mut names: MixMap<Temp, Temp> = MixMap::default();
     let mut changed = true;

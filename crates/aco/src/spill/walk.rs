@@ -54,7 +54,7 @@ impl Names {
     }
 }
 
-/// A phi that unites the names of a value, made where paths join.
+/// A phi that merges the names of a value, made where paths join.
 pub(super) struct NameUnion {
     pub block: Block,
     pub value: Temp,
@@ -81,7 +81,7 @@ pub(super) struct Spiller<'a> {
     pub constants: MixMap<Temp, Inst>,
     /// Values that are reloaded somewhere.
     pub spilled: BTreeSet<Temp>,
-    /// Phis whose results are in memory from the start.
+    /// Phis whose results are in memory from their definition on.
     pub memory_phis: BTreeSet<Temp>,
     /// The same by block, in order.
     pub memory_phis_of: Vec<Vec<(Temp, Inst)>>,

@@ -3,11 +3,11 @@
 use crate::ir::{Block, BlockData, Program};
 use unwedge_base::entity::Entity;
 
-/// For each block the blocks that are on every path to it, itself included; `None` where no path leads.
+/// For each block the blocks that are on every path to it, itself included; `None` if the block is unreachable.
 pub struct Dominators(Vec<Option<Vec<bool>>>);
 
 impl Dominators {
-    /// Those of the flow whose predecessors `preds` gives.
+    /// The dominators in the flow whose predecessors `preds` gives.
     pub fn of(program: &Program, preds: impl Fn(&BlockData) -> &[Block]) -> Dominators {
         let count = program.blocks.len();
         let mut sets: Vec<Option<Vec<bool>>> = vec![None; count];
@@ -41,7 +41,7 @@ impl Dominators {
         matches!(self.0.get(block.index()), Some(Some(_)))
     }
 
-    /// Whether every path to `to` passes `by`; true of a block that no path leads to.
+    /// Whether every path to `to` passes through `by`; true for an unreachable block.
     pub fn dominates(&self, by: Block, to: Block) -> bool {
         match self.0.get(to.index()) {
             Some(Some(set)) => set.get(by.index()).copied().unwrap_or(false),

@@ -1,4 +1,4 @@
-//! What holds of a program between phases.
+//! The rules that a program obeys between phases.
 
 use super::flow::Dominators;
 use super::operands;
@@ -84,7 +84,7 @@ fn flow(program: &Program, violations: &mut Violations) {
     violations.block = None;
 }
 
-/// What a block ends with.
+/// Checks what a block ends with.
 fn end(program: &Program, block: Block, violations: &mut Violations) {
     let data = &program.blocks[block];
     let last = data.insts.last().map(|inst| program.op(*inst));

@@ -46,7 +46,7 @@ pub struct PhaseChecks {
 }
 
 impl PhaseChecks {
-    /// Those that options ask for.
+    /// The checks that the options ask for.
     pub fn new(passes: Passes) -> PhaseChecks {
         PhaseChecks { passes, first: None }
     }

@@ -24,7 +24,7 @@ fn fits(bits: u64, class: RegClass) -> bool {
     class.bytes() >= 8 || bits >> (u32::from(class.bytes()) * 8) == 0
 }
 
-/// What holds of sizes of pseudo instructions.
+/// Rules for the sizes of operands of pseudo instructions.
 fn sizes(program: &Program, inst: Inst, pseudo: Pseudo, violations: &mut Violations) {
     let operands = program.operands(inst);
     let definitions = program.definitions(inst);
@@ -139,7 +139,7 @@ fn hardware(program: &Program, variants: &Variants, inst: Inst, opcode: Opcode, 
     }
 }
 
-/// Bytes of what a slot takes; `None` where modifiers or the instruction say.
+/// Bytes that a slot takes; `None` if modifiers or the instruction decide.
 fn bytes(program: &Program, slot: &OperandSlot) -> Option<u8> {
     match slot.class {
         Class::Vgpr

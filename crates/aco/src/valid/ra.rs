@@ -37,7 +37,7 @@ impl State {
         })
     }
 
-    /// Keeps what another path agrees with, in a part of the registers.
+    /// Keeps only what another path agrees with, in a part of the registers.
     fn meet(&mut self, other: &State, part: std::ops::Range<usize>) {
         for (held, other) in self.0[part.clone()].iter_mut().zip(&other.0[part]) {
             if held != other {

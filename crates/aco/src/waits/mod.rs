@@ -1,6 +1,6 @@
 //! Waits: an instruction does not use a register before a late write to it has ended, or overwrite one before a late read has.
 //!
-//! Takes a machine program. Guarantees the waits that the counters of `data/amd/waits.txt` make necessary. Waits that are there already are kept as far as
+//! Takes a machine program. Guarantees the waits that the counters of `data/amd/waits.txt` make necessary. Existing waits are kept as far as
 //! something is pending for them. Where paths join, what is pending on any of them is pending.
 //!
 //! Never: looks at what memory accesses touch. The checker reads the same table, and shares no code with this.
@@ -23,7 +23,7 @@ pub fn insert(program: &mut MachineProgram) {
     insert_for(program, false);
 }
 
-/// The same for everything that is pending, before each instruction.
+/// Inserts waits for everything that is pending before each instruction.
 pub fn insert_all(program: &mut MachineProgram) {
     insert_for(program, true);
 }
@@ -100,7 +100,7 @@ fn join_stores(insts: &[MachineInst], gpu: &Gpu, pending: &PendingSet, numbers: 
     }
 }
 
-/// The numbers of a wait.
+/// Adds the numbers that a wait instruction waits for.
 fn ask(inst: &MachineInst, generation: Gfx, asked: &mut WaitNumbers) {
     let immediate = inst.inst.written().find_map(|(_, operand)| match operand {
         Operand::Imm(value) => Some(value as u16),

@@ -6,7 +6,7 @@ use unwedge_isa::amdgcn::model::{Field, Format, Mod, Role, Trait};
 use unwedge_isa::amdgcn::waits::{COUNTED, Counter, CounterUse, Event};
 use unwedge_isa::amdgcn::{Gfx, Gpu, Inst, Operand, Reg};
 
-/// What an event does late to registers.
+/// How an event accesses registers late.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Late {
     /// Nothing.
@@ -121,7 +121,7 @@ pub(super) fn only_stores(inst: &Inst, gpu: &Gpu) -> bool {
     (format.is_memory() || format == Format::Exp) && touched(inst, gpu).1.is_empty()
 }
 
-/// Whether a later event of the same sort writes its results after it.
+/// Whether a later event of the same kind writes its results after it.
 fn in_order(counted: &CounterUse, generation: Gfx) -> bool {
     counted.order != 0
         && match counted.event {

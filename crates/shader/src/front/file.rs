@@ -1,6 +1,6 @@
-//! Files of shaders, in any form: which form it is, the content says.
+//! Files of shaders in any form. The content decides which form it is.
 //!
-//! Never: opens a file, takes a shader that is not valid.
+//! Never: opens a file, or accepts a shader that is not valid.
 
 use super::nir::{self, Arguments, NirCause, NirError};
 use super::source::{SourceError, SourceLanguage, compile};
@@ -101,8 +101,8 @@ impl<'a> ShaderFile<'a> {
         }
     }
 
-    /// A file of this name and content. Anything that [`ShaderFile::new`] does not know is a source in WGSL (`.wgsl`) or GLSL (`.vert`,
-    /// `.frag`, `.comp`) if its name ends so, and becomes SPIR-V.
+    /// A file of this name and content. Anything that [`ShaderFile::new`] does not know is taken as source in WGSL (`.wgsl`) or GLSL (`.vert`,
+    /// `.frag`, `.comp`) if its name has one of these endings, and becomes SPIR-V.
     ///
     /// # Errors
     /// When it is none of these, or a source that is not valid or not supported.

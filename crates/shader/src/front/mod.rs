@@ -1,4 +1,4 @@
-//! Front ends: what makes shaders of other representations, and of files in any of them.
+//! Front ends: readers that make shaders from other representations, and from files in any of them.
 
 mod file;
 pub mod nir;

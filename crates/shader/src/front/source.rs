@@ -38,7 +38,7 @@ pub enum SourceError {
 }
 
 impl SourceLanguage {
-    /// The languages by the endings of files' names.
+    /// The languages by the file name ending.
     pub const ENDINGS: [(&str, SourceLanguage); 4] = [
         ("wgsl", SourceLanguage::Wgsl),
         ("vert", SourceLanguage::Glsl(Stage::Vertex)),
@@ -105,11 +105,11 @@ mod through_naga {
         message
     }
 
-    /// Brackets within each other, each of which takes naga's GLSL parser through all levels of precedence.
+    /// Nested brackets, each of which takes naga's GLSL parser through all levels of precedence.
     const MAX_NESTING: usize = 200;
-    /// Operators and headers of statements in a row, and branches of `else` in a source: naga recurses over them.
+    /// The most consecutive operators and statement headers, and `else` branches in a source: naga recurses over them.
     const MAX_CHAIN: usize = 4_096;
-    /// Bytes of naga's stack, which are reserved and not used before they are needed.
+    /// Bytes of naga's stack. They are reserved, but not used until they are needed.
     const STACK: usize = 512 << 20;
 
     /// Runs naga, which may panic on broken input, and overflow the stack on input that nests too deep. Its thread has the name
@@ -133,7 +133,7 @@ mod through_naga {
         })
     }
 
-    /// The byte at which a source is nested too deep, outside of comments.
+    /// The byte at which a source, without its comments, is nested too deeply.
     fn nested_too_deep(source: &str) -> Option<usize> {
         let bytes = source.as_bytes();
         let (mut at, mut depth, mut parentheses, mut comments) = (0, 0_usize, 0_usize, 0_usize);
@@ -212,7 +212,7 @@ mod through_naga {
         words(&module, options, DebugInfo { source_code: source, file_name: name, language })
     }
 
-    /// The shader as it is written, without bounds for loops. Workgroup memory is zeroed as WGSL defines.
+    /// Options for the shader as it is written, without bounds on loops. Workgroup memory is zeroed as WGSL defines.
     fn options<'a>() -> spv::Options<'a> {
         spv::Options {
             lang_version: (1, 3),

@@ -1,5 +1,5 @@
-//! Algebraic rewriting: takes any shader; afterwards instructions that a rule of [`super::rules::RULES`] matched are what replaces
-//! them, and a constant operand of a commutative operation is the second one.
+//! Algebraic rewriting: takes any shader; afterwards instructions that a rule of [`super::rules::RULES`] matches are replaced as the rule says,
+//! and a constant operand of a commutative operation is the second one.
 //!
 //! The function is walked once in the order of the text; an instruction is tried again after it changed, a few times.
 
@@ -10,7 +10,7 @@ use crate::ir::{Base, Builder, Function, Inst, Op, Payload, Rule, Shader, Shader
 use crate::semantics::Eval;
 use unwedge_base::entity::SecondaryMap;
 
-/// How often an instruction is rewritten.
+/// How often an instruction is rewritten at most.
 const TRIES: usize = 4;
 
 /// Runs the pass.
@@ -64,12 +64,12 @@ fn constant_second(func: &mut Function, inst: Inst, info: &ShaderInfo) -> bool {
     swaps
 }
 
-/// What became of an instruction.
+/// What an instruction became.
 enum Rewritten {
     No,
     /// Another instruction with the same result.
     InPlace,
-    /// The result is a value that exists.
+    /// The result is an existing value.
     Value(Value),
 }
 
@@ -118,7 +118,7 @@ fn numbers_allowed(func: &Function, inst: Inst, info: &ShaderInfo) -> bool {
     !mode.preserve && mode.flush != Some(true)
 }
 
-/// How many instructions back it is looked for what makes a value a number.
+/// How many instructions back the search for proof that a value is not a NaN goes.
 const NUMBER_DEPTH: u32 = 3;
 
 /// Whether no lane of a float can be a NaN.

@@ -12,7 +12,7 @@ pub(super) enum ContinueAs {
     Unreachable,
 }
 
-/// Copies regions. Uses of values that were neither copied nor set do not change.
+/// Copies regions. Uses of values that were neither copied nor set stay the same.
 #[derive(Debug, Default)]
 pub(super) struct Copier {
     values: SecondaryMap<Value, Option<Value>>,

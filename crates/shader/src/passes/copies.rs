@@ -1,7 +1,7 @@
 //! Copy propagation: takes any shader; afterwards no operand is a lane of a vector whose lanes are known, a vector of all lanes of
 //! another vector, a bit cast that changes nothing, or a result or parameter that is always the same visible value.
 //!
-//! What was copied stays, unused, for `dead`.
+//! The copies stay, unused, until `dead` removes them.
 
 use crate::analysis::jumps::Jumps;
 use crate::ir::{Function, Inst, Op, Payload, Region, Shader, Value, ValueDef};
@@ -13,7 +13,7 @@ pub(super) fn run(shader: &mut Shader) -> bool {
     shader.functions_mut().iter_mut().fold(false, |changed, func| function(func) | changed)
 }
 
-/// How often results and parameters are looked at: each time, one more loop around a loop can be seen through.
+/// How often results and parameters are examined: each time resolves copies through one more level of nested loops.
 const ROUNDS: usize = 4;
 
 fn function(func: &mut Function) -> bool {
@@ -78,7 +78,7 @@ impl Copies {
         changed
     }
 
-    /// Makes a value that merges others a copy of the only one that they are. Undefined ones may be any value.
+    /// Makes a value that merges others a copy, if they are all the same value. Undefined ones may be any value.
     fn merge(
         &mut self,
         func: &Function,

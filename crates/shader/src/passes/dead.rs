@@ -1,4 +1,4 @@
-//! Dead code: takes any shader; afterwards every instruction has an effect, decides about flow that has one, or is used by one that
+//! Dead code: takes any shader; afterwards every instruction has an effect, controls flow that has one, or is used by one that
 //! does. Results and parameters that nobody uses are gone, in loops too, and so are stores to variables that nobody loads.
 //!
 //! Loops stay even if they compute nothing, since they may not end.
@@ -46,7 +46,7 @@ fn function(func: &mut Function, loaded: &SecondaryMap<Var, bool>) -> bool {
     sweep(func, &jumps, &live, &used)
 }
 
-/// Whether an instruction stays whatever happens around it.
+/// Whether an instruction must stay in any case.
 fn is_root(func: &Function, inst: Inst, loaded: &SecondaryMap<Var, bool>) -> bool {
     match (func.op(inst), func.payload(inst)) {
         (Op::StoreVar, Payload::Var(var, _)) => loaded[var],
@@ -102,7 +102,7 @@ impl Marker<'_> {
         }
     }
 
-    /// Marks a value, and what may give it, without recursion.
+    /// Marks a value, and the values that may become it, without recursion.
     fn uses(&mut self, value: Value) {
         let (func, jumps) = (self.func, self.jumps);
         let mut stack = std::mem::take(&mut self.open);

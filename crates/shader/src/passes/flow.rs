@@ -1,5 +1,5 @@
-//! Flow: takes any shader; afterwards no `if` has a constant condition, no `loop` is without `continue`, no `block` is left at its end
-//! alone, and nothing follows an instruction that is never left.
+//! Flow: takes any shader; afterwards no `if` has a constant condition, no `loop` is without `continue`, no `block` is left only at its end,
+//! and nothing follows an instruction that is never left.
 
 use crate::ir::{Function, Inst, Op, Payload, Region, Shader};
 use crate::substitution::Substitution;
@@ -119,7 +119,7 @@ impl Flow {
         }
     }
 
-    /// Removes an instruction with all that is in it, and forgets the jumps.
+    /// Removes an instruction with all that is in it, and forgets its jumps.
     fn remove(&mut self, func: &mut Function, inst: Inst) {
         for region in func.regions_of(inst).into_iter().flatten() {
             self.remove_region(func, region);

@@ -1,4 +1,4 @@
-//! Constant folding: takes any shader; afterwards no pure operation has only constant operands, but vectors. Results come from
+//! Constant folding: takes any shader; afterwards no pure operation except `vec` has only constant operands. Results come from
 //! [`crate::semantics`]; what is undefined becomes the bits that it gives.
 
 use crate::ir::{Builder, Function, Inst, Lanes, Op, Payload, Shader, ShaderInfo, Traits, Type};

@@ -1,7 +1,7 @@
-//! If-conversion: takes any shader; afterwards no `if` has two short arms that only compute. What they computed stands before it, and
+//! If-conversion: takes any shader; afterwards no `if` has two short arms that only compute. Their operations are moved before the `if`, and
 //! selects choose the results.
 //!
-//! Only pure operations are moved: they are total, so that computing one that was not wanted does no harm.
+//! Only pure operations are moved: they are total, so computing one that was not needed does no harm.
 
 use crate::ir::{Base, Builder, Function, Inst, Op, Payload, Region, Shader, Traits, Value};
 use unwedge_base::entity::SecondaryMap;

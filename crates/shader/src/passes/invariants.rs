@@ -1,7 +1,7 @@
-//! Invariant motion: takes any shader; afterwards no pure operation stands directly in a loop, not in flow within, whose operands all
-//! come from outside.
+//! Invariant motion: takes any shader; afterwards no pure operation whose operands all come from outside of a loop
+//! is directly in its body (those in flow within the body stay).
 //!
-//! Pure operations are total, so that computing one for a loop that leaves before it does no harm.
+//! Pure operations are total, so computing one for a loop that leaves before it does no harm.
 
 use crate::ir::{Function, Inst, Op, Payload, Region, Shader, Traits, ValueDef};
 use unwedge_base::entity::SecondaryMap;
@@ -38,7 +38,7 @@ fn function(func: &mut Function) -> bool {
     changed
 }
 
-/// Whether all operands of an instruction of a loop's body come from around the loop.
+/// Whether all operands of an instruction of a loop's body come from outside of the loop.
 fn is_invariant(func: &Function, depths: &SecondaryMap<Region, u32>, inst: Inst, body: Region) -> bool {
     func.args(inst).iter().all(|&arg| match func.def(arg) {
         ValueDef::Result(def, _) => depths[func.region(def)] < depths[body],

@@ -1,5 +1,5 @@
-//! Global value numbering: takes any shader; afterwards an operation without effects that computes what a visible value is already is
-//! used nowhere, and constants are at the start of the function, each once.
+//! Global value numbering: takes any shader; afterwards the result of an operation without effects is used nowhere if a visible value is equal to it,
+//! and constants are at the start of the function, each once.
 //!
 //! The function is walked once in the order of the text. A table holds what is visible; what a region adds is taken out at its end.
 //! Operands of commutative operations are put in the order of their numbers, constants last.
@@ -32,7 +32,7 @@ struct Table {
     visible: MixMap<u64, Inst>,
     /// What `visible` held before, to be put back at the end of a region. What the body adds stays.
     log: Vec<(u64, Option<Inst>)>,
-    /// How many regions of the body are around.
+    /// How deep the current region is in the body.
     depth: u32,
     values: SecondaryMap<Value, Option<Value>>,
 }
@@ -119,7 +119,7 @@ impl Table {
     }
 }
 
-/// Moves a constant to the start of the function, where everything sees it.
+/// Moves a constant to the start of the function, where it is visible everywhere.
 fn move_to_start(func: &mut Function, inst: Inst) -> bool {
     let body = func.body();
     if func.region(inst) == body {

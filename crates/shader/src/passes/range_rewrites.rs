@@ -7,7 +7,7 @@ use crate::analysis::ranges::{Range, Ranges};
 use crate::ir::{Base, Builder, Function, Inst, Op, Payload, Shader, ShaderInfo, Traits};
 use crate::substitution::Substitution;
 
-/// What becomes of an instruction.
+/// What an instruction becomes.
 #[derive(Debug, Clone, Copy)]
 enum Rewrite {
     /// A constant in every lane.

@@ -1,7 +1,7 @@
 //! The rules of algebraic rewriting, as data: a pattern, what replaces it, and when it holds.
 //!
-//! A pattern is an operation in parentheses, or a letter, or a number. Lower-case letters are any values, the same letter the same
-//! value; `P` and `Q` are constants that are powers of two in every lane, other capitals any constants. A number is a constant with
+//! A pattern is an operation in parentheses, or a letter, or a number. Lower-case letters stand for any values, the same letter for the same
+//! value; `P` and `Q` stand for constants that are powers of two in every lane, other capitals for any constants. A number is a constant with
 //! this value in every lane; one with a point is a float. Operands of commutative operations match in either order.
 //!
 //! The test of this module evaluates both sides of each rule for all operand widths and float modes.
@@ -15,7 +15,7 @@ use unwedge_isa::amdgcn::semantics::soft;
 pub enum RuleClass {
     /// Always, bit for bit.
     Bits,
-    /// For finite floats, but for the sign of zeros: where the float mode neither preserves those nor flushes denormals, and nothing
+    /// For finite floats, except for the sign of zeros: where the float mode does not preserve signs of zeros, infinities and NaNs and does not flush denormals, and nothing
     /// that matches is exact.
     Numbers,
     /// Where no letter is a NaN, whatever the float mode and whether what matches is exact. Shaders test for NaNs by comparing a value with itself.
@@ -296,11 +296,11 @@ pub(super) struct Parsed {
     pub find: Vec<Pattern>,
     pub replace: Pattern,
     pub class: RuleClass,
-    /// What some operand must be made by.
+    /// What must define some operand.
     pub needs: OperandNeeds,
 }
 
-/// What a pattern asks of the instructions that make its operands, as far as their operations say it.
+/// What a pattern requires of the operations of the instructions that define its operands.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OperandNeeds {
     /// One is a constant.
@@ -323,7 +323,7 @@ impl OperandNeeds {
         OperandNeeds { constant, op }
     }
 
-    /// Whether operands that these operations make may match.
+    /// Whether operands that these operations define may match.
     pub fn may_match(self, ops: &[Option<Op>]) -> bool {
         let constant = || ops.iter().any(|op| matches!(op, Some(Op::Const | Op::Vec)));
         (!self.constant || constant()) && (self.op.is_none() || ops.contains(&self.op))

@@ -30,7 +30,7 @@ fn run_except(shader: &mut Shader, kept: Option<Type>) -> bool {
     })
 }
 
-/// Whether an operation treats each lane of its first operand alike, whatever the other lanes are.
+/// Whether an operation treats each lane of its first operand independently of the others.
 fn is_lanewise(op: Op) -> bool {
     op.has(Traits::ELEMENTWISE) || op.is_subgroup_move() || op.is_reduction() || op.is_derivative()
 }

@@ -3,8 +3,8 @@
 //!
 //! The trip count is found by execution: the condition of an `if` directly in the body, one arm of which leaves the loop, is computed
 //! for each iteration from the constants that the parameters start with. So any counter that constants determine is supported, whatever
-//! its step. Each iteration becomes a `block`, left where the loop continued, so that invocations meet where they met before. Another
-//! exit may leave earlier.
+//! its step. Each iteration becomes a `block` that is left where the loop continued, so invocations meet where they met before. Another
+//! exit may leave the loop earlier.
 
 use super::copier::{ContinueAs, Copier};
 use crate::ir::{
@@ -98,7 +98,7 @@ fn owners(func: &Function, inst: Inst) -> impl Iterator<Item = (Inst, Region)> +
 /// The parameters of an iteration, where they are constants.
 type Iteration = Vec<Option<Lanes>>;
 
-/// The iterations of a loop: as many as its body is entered at most.
+/// The iterations of a loop: the most times that its body is entered.
 fn iterations(
     func: &Function,
     info: &ShaderInfo,
@@ -139,7 +139,7 @@ fn iterations(
     None
 }
 
-/// The condition of an `if` for which the loop is always left; `None` unless exactly one arm does so.
+/// The value of the condition of an `if` with which the loop is always left; `None` unless exactly one arm always leaves it.
 fn leaving_arm(func: &Function, at: Inst, of: Inst, inside: &Inside) -> Option<bool> {
     let Payload::Arms(_, other) = func.payload(at) else { return None };
     let mut leaves = [true; 2];

@@ -2,7 +2,7 @@
 //! within its type and are in one function (for private variables: the entry point).
 //!
 //! Each leaf of such a variable becomes a value. Where stores are in a `block`, `if` or `loop`, the value leaves it as a result, and
-//! comes into a loop as a parameter. Only instructions between the accesses of a leaf get those; unused ones are left for `dead`.
+//! comes into a loop as a parameter. Only structured instructions between the accesses of a leaf get these results and parameters; unused ones are left for `dead`.
 //! A function that would get too many of them is left alone.
 
 use crate::ir::{
@@ -249,7 +249,7 @@ struct Rewriter<'f> {
     func: &'f mut Function,
     leaves: Leaves,
     needed: Vec<(Inst, usize)>,
-    /// The value of each leaf here.
+    /// The current value of each leaf.
     current: Vec<Option<Value>>,
     /// What each leaf is before its first store: an undefined value, made when it is needed.
     first: Vec<Option<Value>>,

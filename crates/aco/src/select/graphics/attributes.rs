@@ -1,8 +1,8 @@
 //! Attributes of vertex shaders: elements of buffers, in the formats of the pipeline.
 //!
 //! Components of 32 bits are loaded as they are, others by typed instructions, which convert them to 32 bits. Where the shader has 16 bits, floats are
-//! converted to that, and of integers the lower half is read. An element whose format the GPU does not have, as those of three components of 8 or 16 bits, or that is
-//! not aligned as the GPU needs it, is loaded component by component.
+//! converted to that, and the lower half of integers is read. An element whose format the GPU does not have, such as three components of 8 or 16 bits, or that is
+//! not aligned as the GPU requires, is loaded component by component.
 
 use super::{Selected, Selector};
 use crate::abi::Argument;
@@ -21,7 +21,7 @@ const MINUS_ONE: u32 = 0xbf80_0000;
 /// Codes of formats in typed instructions.
 const FORMAT_CODES: u32 = 128;
 
-/// The code of a format of which this is true.
+/// The code of the format that satisfies a predicate.
 fn format_code(gpu: &Gpu, is_it: impl Fn(&TexelFormat) -> bool) -> Option<u32> {
     (0..FORMAT_CODES).find(|code| TexelFormat::buffer(*code, gpu).is_some_and(|format| is_it(&format)))
 }
@@ -213,7 +213,7 @@ impl Selector<'_> {
         }
     }
 
-    /// The element that instances have which follow each other, as many as the divisor.
+    /// The element of an instance: as many consecutive instances as the divisor share one.
     fn instance_element(&mut self, divisor: u32) -> Operand {
         let first = self.given(Argument::FirstInstance);
         if divisor == 0 {
@@ -238,7 +238,7 @@ impl Selector<'_> {
         self.valu(Opcode::v_lshrrev_b32, RegClass::V1, &[Operand::c32(shift), number])
     }
 
-    /// Enables the lanes of vertices in a prolog, where the hardware starts waves with others.
+    /// Enables the lanes of vertices in a prolog, where the hardware starts waves with other lanes enabled.
     pub(in crate::select) fn start_prolog(&mut self) {
         if !self.interface.hardware.is_some_and(HardwareStage::is_merged) {
             return;

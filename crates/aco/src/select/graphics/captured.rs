@@ -5,7 +5,7 @@
 //! to all buffers of its stream or to none. It stores in LDS where the workgroup may write in each buffer, and how many primitives of each stream fit; then all lanes
 //! with such a primitive write its vertices.
 //!
-//! gfx11 counts in GDS registers. `ds_ordered_count` waits for the turn of the workgroup, and later passes the turn on. gfx12 counts in memory ([`Argument::CaptureState`]);
+//! gfx11 counts in GDS registers. `ds_ordered_count` waits for the turn of the workgroup, and a later one passes the turn on. gfx12 counts in memory ([`Argument::CaptureState`]);
 //! `global_atomic_ordered_add_b64` does nothing before it is the turn of the workgroup, so it is repeated until then.
 //!
 //! Facts: AMD's ISA manual of RDNA 3 (registers of GDS), Mesa's `ac_nir_lower_ngg` (bits of the offset, pairs in memory), AMD's LLPC (waits between the steps).
@@ -26,7 +26,7 @@ use unwedge_shader::ir::{Access, MemoryKinds, Modes, Primitive, Stage};
 
 /// The bits with the position of the workgroup in the order of the draw.
 const ORDERED_ID: (u32, u32) = (0, 12);
-/// Bits of the offset of `ds_ordered_count`: the turn of the wave ends, and it does not come again.
+/// Bits of the offset of `ds_ordered_count`: the turn of the wave ends, and the wave takes no other turn.
 const RELEASE: u32 = 3 << 8;
 /// The first of the GDS registers that count bytes written to each buffer, and the first of two registers for each stream: primitives needed, and primitives written.
 const WRITTEN: u32 = 0;

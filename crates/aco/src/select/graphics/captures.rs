@@ -1,4 +1,4 @@
-//! Transform feedback by the stage VS: the first vertices of a wave are written to buffers, before they are exported.
+//! Transform feedback by the stage VS: the first vertices of a wave are written to buffers before they are exported.
 //!
 //! The hardware counts vertices and looks at the size of buffers: [`Argument::CaptureConfig`] says how many vertices of the wave there is room for.
 

@@ -1,10 +1,10 @@
-//! Primitive shaders that cull (see [`crate::culling`]): between the two parts of the shader, lanes with a primitive look at the positions of its vertices. Vertices of
+//! Primitive shaders that cull (see [`crate::culling`]): between the two parts of the shader, lanes with a primitive test the positions of its vertices. Vertices of
 //! primitives that are left get numbers without gaps, and the second part runs for the vertex whose number is that of the lane.
 //!
 //! Nothing is culled that may be seen. Coordinates are not divided by w except for the size on the screen: the sign of the determinant of x, y and w says which way the visible part
-//! of a triangle turns, whatever the signs of w are. Where it is nearer to zero than rounding errors may take it, the triangle stays. A comparison with a NaN keeps it, too.
+//! of a triangle turns, whatever the signs of w are. If the determinant is within the rounding error of zero, the triangle stays. A comparison with a NaN keeps the triangle, too.
 //!
-//! LDS has columns with a dword of each vertex of the workgroup: [`Column`]; among them are the counts of [`super::emitted`].
+//! LDS has columns with a dword for each vertex of the workgroup ([`Column`]), and the counts of [`super::emitted`] between them.
 
 use super::emitted::{NO_PRIMITIVE, VERTEX_COUNTS};
 use super::exports::{Export, ONE};
@@ -30,7 +30,7 @@ pub(super) const CORNERS: usize = 3;
 enum Column {
     /// A coordinate of the position.
     Position(u32),
-    /// Whether a primitive is left that has the vertex, then its number.
+    /// First whether a remaining primitive has the vertex, later the new number of the vertex.
     Number,
     /// What the second part is given in a vector register.
     Argument(u32),
@@ -46,7 +46,7 @@ impl Column {
     }
 }
 
-/// Where the counts of vertices are, which the vertices by their numbers follow.
+/// Where the counts of vertices are; after them come the vertices by their new numbers.
 pub(super) const COUNTS_OFFSET: u32 = (COORDINATES + 1) * COLUMN_BYTES;
 
 /// Arguments in vector registers that the second part may need.
@@ -60,7 +60,7 @@ const VERTEX_ARGUMENTS: [Argument; 7] = [
     Argument::PatchId,
 ];
 
-/// Bits of the edge flags of a primitive before gfx12, one for each vertex, where the invocation is.
+/// Bits of the edge flags of a primitive before gfx12, one for each vertex, in the register of the invocation.
 const EDGE_FLAGS: u32 = 8;
 /// The edge flags where gfx12 has them: among the vertices.
 const PACKED_EDGE_FLAGS: u32 = 0x0402_0100;
@@ -161,7 +161,7 @@ impl Selector<'_> {
         Ok((self.valu_compare(Opcode::v_cmp_gt_u32, &[total, thread]), given))
     }
 
-    /// Arguments in vector registers that a shader reads.
+    /// The arguments in vector registers that a shader reads.
     fn vertex_arguments(&self, shader: &Shader) -> Vec<Argument> {
         let reads = crate::abi::vertex_reads(shader, &self.options.graphics);
         VERTEX_ARGUMENTS.into_iter().filter(|own| reads.contains(own)).collect()
@@ -271,7 +271,7 @@ impl Selector<'_> {
         Ok(primitive)
     }
 
-    /// The primitive with the numbers that its vertices have got.
+    /// The primitive with the new numbers of its vertices.
     fn renumbered(&mut self, primitive: Operand) -> Operand {
         let distance = self.corner_distance();
         let edges = (0..CORNERS as u32).fold(0, |all, corner| all | 1 << (corner * distance + distance - 1));
@@ -335,7 +335,7 @@ impl Selector<'_> {
         all.unwrap_or(self.full_mask(false))
     }
 
-    /// The lanes whose triangle is certainly clockwise, and those whose is counterclockwise.
+    /// The lanes whose triangle is certainly clockwise, and those whose triangle is certainly counterclockwise.
     fn turning(&mut self, corners: &[Corner; CORNERS]) -> [Operand; 2] {
         use Opcode::{v_fma_f32, v_mul_f32};
         let v1 = RegClass::V1;
@@ -402,7 +402,7 @@ impl Selector<'_> {
         outside
     }
 
-    /// The lanes whose triangle has no centre of a pixel in its bounds. All corners have to be before the viewer.
+    /// The lanes whose triangle has no centre of a pixel in its bounds. All corners must have a positive w.
     fn small(&mut self, corners: &[Corner; CORNERS]) -> Operand {
         let v1 = RegClass::V1;
         let before = self.all_corners(corners, |selector, [.., w]| {

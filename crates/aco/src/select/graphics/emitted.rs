@@ -3,7 +3,7 @@
 //! this vertex, or none.
 //!
 //! LDS has at [`Argument::EmittedLds`] the vertices, as many for each invocation as it may emit; then, at the place in the upper half, a dword for each wave with the number of vertices of those
-//! before it, followed by their sum; and after 64 bytes, for each number, the vertex that has it. If streams are captured, the same counts of the primitives of each stream come before the numbers, and
+//! before it, followed by their sum; and 64 bytes later, for each number, the vertex that has it. If streams are captured, the same counts of the primitives of each stream come before the numbers, and
 //! the state of [`super::captured`].
 
 use super::captured::StreamPrimitives;
@@ -192,7 +192,7 @@ impl Selector<'_> {
         Ok(self.has_flag(flags, IS_LEFT))
     }
 
-    /// The lanes whose flags have one.
+    /// The lanes whose flags include one.
     fn has_flag(&mut self, flags: Operand, flag: u32) -> Operand {
         let flag = self.valu(Opcode::v_and_b32, RegClass::V1, &[Operand::c32(flag), flags]);
         self.valu_compare(Opcode::v_cmp_lg_u32, &[Operand::c32(0), flag])
@@ -247,7 +247,7 @@ impl Selector<'_> {
         }
     }
 
-    /// Where the vertex with a number is noted.
+    /// Where the vertex with a number is recorded.
     pub(super) fn numbered_place(&mut self, number: Operand) -> SlotPlace {
         let place = self.count_place(VERTEX_COUNTS, number);
         SlotPlace::at(place.varying, place.constant + self.interface.count_bytes())

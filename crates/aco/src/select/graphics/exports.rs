@@ -1,7 +1,7 @@
 //! What a stage leaves at its end: positions, parameters, colours, depth.
 //!
-//! The last export of a sort is marked as done. From gfx11 on parameters are stored in the attribute ring, and positions are exported after those
-//! stores have ended.
+//! The last export of a kind is marked as done. From gfx11 on parameters are stored in the attribute ring, and positions are exported after those
+//! stores have completed.
 
 use super::{Selected, Selector, SlotValues};
 use crate::abi::{Argument, ColourOutput};
@@ -52,19 +52,19 @@ impl Export {
         Export { target, values, enabled, compressed: false }
     }
 
-    /// A position.
+    /// An export of a position.
     pub(super) fn position(values: SlotValues) -> Export {
         Export::of(POSITION, values)
     }
 
-    /// One component.
+    /// An export of one component.
     pub(super) fn one(target: u32, value: Operand) -> Export {
         Export::of(target, [Some(value), None, None, None])
     }
 }
 
 impl Selector<'_> {
-    /// Writes exports one after the other. The last one of their sort is done; `valid` says that lanes which do not take part are no pixels.
+    /// Writes exports one after the other. The one with the index `last` is marked as done; with `valid`, inactive lanes are not valid pixels.
     pub(super) fn export(&mut self, exports: &[Export], last: usize, valid: bool) {
         let exports: Vec<(Export, [Operand; 4])> =
             exports.iter().map(|export| (*export, self.export_sources(export))).collect();
@@ -209,7 +209,7 @@ impl Selector<'_> {
         Ok(values.iter().any(Option::is_some).then_some(values))
     }
 
-    /// The rate of the hardware for one of Vulkan: two pixels in a direction are the coarsest.
+    /// The hardware shading rate for one of Vulkan: two pixels in a direction are the coarsest.
     fn shading_rate_of(&mut self, rate: Operand) -> Operand {
         let v1 = RegClass::V1;
         let [x, y] = RATES.map(|(mask, bit)| {
@@ -368,7 +368,7 @@ impl Selector<'_> {
         self.left = Some(left);
     }
 
-    /// Depth, stencil reference and samples.
+    /// Depth, stencil reference and sample mask.
     fn depth(&mut self) -> Option<Export> {
         let parts = [Builtin::FragDepth, Builtin::FragStencilRef, Builtin::SampleMask];
         let [depth, stencil, samples] = parts.map(|builtin| self.builtin(builtin));

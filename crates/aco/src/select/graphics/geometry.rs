@@ -1,5 +1,5 @@
-//! Geometry shaders: inputs from the ring or from LDS, and vertices that are left in a ring (up to gfx10.3) or, by primitive shaders, in LDS. Messages tell the
-//! hardware of each vertex in a ring. The shader that exports them from there reads them in the same order.
+//! Geometry shaders: inputs from the ring or from LDS, and vertices that are left in a ring (up to gfx10.3) or, by primitive shaders, in LDS. Messages report each
+//! vertex in a ring to the hardware. The GS copy shader reads them in the same order.
 
 use super::captures::STREAM_OF_WAVE;
 use super::slots::{Ring, SlotPlace};
@@ -137,7 +137,7 @@ impl Selector<'_> {
         Ok(())
     }
 
-    /// What is in memory of a vertex of a stream.
+    /// The slots of a vertex of a stream that are in memory.
     pub(super) fn stream_slots(&self, stream: u8) -> &MemorySlots {
         match usize::from(stream).checked_sub(1) {
             Some(other) => &self.interface.streams[other % OTHER_STREAMS],
@@ -145,7 +145,7 @@ impl Selector<'_> {
         }
     }
 
-    /// The part of the ring after geometry shaders that a stream has: the parts of a wave follow each other. A lane has the dwords of all its vertices.
+    /// The part of the ring after geometry shaders that belongs to a stream: the parts of a wave follow each other. A lane has the dwords of all its vertices.
     fn emitted_ring(&mut self, stream: u8) -> Selected<Operand> {
         let most = self.shader.info.output_vertices;
         let bytes = |stream| self.stream_slots(stream).vertex_bytes() * most;
@@ -166,7 +166,7 @@ impl Selector<'_> {
         Ok(self.create(RegClass::sgpr(4), &words))
     }
 
-    /// Loads from a slot of a vertex that a geometry shader has left: the shader that exports it.
+    /// In the GS copy shader: loads from a slot of a vertex that a geometry shader has left.
     pub(super) fn load_copied(&mut self, inst: Inst, access: &SlotAccess) -> Selected<()> {
         let count = self.slot_words(inst)?;
         let slots = self.interface.inputs.clone();
@@ -185,7 +185,7 @@ impl Selector<'_> {
         self.load_ring(Ring::GsVsLoad, place, Operand::c32(0), count, most * GS_LANES * 4)
     }
 
-    /// Captures vertices of a stream after the first, if the wave has such. They are not exported.
+    /// Captures vertices of a stream after the first, if the wave has any. They are not exported.
     pub(in crate::select) fn capture_stream(&mut self, stream: u8) -> Selected<()> {
         let wave = self.field(Argument::CaptureConfig, STREAM_OF_WAVE);
         let own = self.salu_compare(Opcode::s_cmp_eq_u32, &[wave, Operand::c32(stream.into())]);
@@ -219,7 +219,7 @@ impl Selector<'_> {
         self.bit_to_mask(own)
     }
 
-    /// Tells the hardware of a vertex, or of the end of a strip.
+    /// Reports a vertex, or the end of a strip, to the hardware.
     pub(super) fn geometry_message(&mut self, stream: u8, cut: bool) {
         let wave = self.geometry_wave();
         let code = if cut { CUT } else { EMIT };

@@ -113,7 +113,7 @@ impl Selector<'_> {
         })
     }
 
-    /// How many words a load from a slot in memory has.
+    /// How many words a load from a slot in memory reads.
     fn slot_words(&self, inst: Inst) -> Selected<u32> {
         let ty = self.func.ty(self.func.result(inst));
         match ty.base {
@@ -122,7 +122,7 @@ impl Selector<'_> {
         }
     }
 
-    /// The result of a load from a slot; nobody stored it if there are no words.
+    /// The result of a load from a slot; nothing stored it if there are no words.
     fn define_slot(&mut self, inst: Inst, words: Option<Vec<Operand>>, count: u32) {
         let words = words.unwrap_or_else(|| vec![Operand::undef(RegClass::V1); count as usize]);
         self.define(self.func.result(inst), &words);
@@ -137,7 +137,7 @@ impl Selector<'_> {
         Ok(self.value(value).iter().map(|lane| Some(*lane).filter(|lane| !lane.is_undef())).collect())
     }
 
-    /// Notes a store to an output: what is stored last is exported.
+    /// Records a store to an output: the value stored last is exported.
     fn store_output(&mut self, inst: Inst, access: &SlotAccess) -> Selected<()> {
         let func = self.func;
         let value = func.args(inst)[0];

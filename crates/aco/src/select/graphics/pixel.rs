@@ -13,11 +13,11 @@ use unwedge_shader::ir::{Base, Inst, InterpAt, Modes, SlotAccess, SystemValue};
 
 /// The code of P0 as the vertex of a move.
 const P0: u32 = 2;
-/// First bits of the shading rates in x and y among what comes with a pixel.
+/// First bits of the shading rates in x and y in the ancillary input of a pixel.
 const RATES: [u32; 2] = [2, 4];
-/// The bit of Vulkan's rates for two pixels in x; that for two in y is the first one.
+/// The bit of Vulkan's rates for two pixels in x; that for two in y is bit 0.
 const TWO_IN_X: u32 = 4;
-/// First bit and width of the sample among what comes with a pixel.
+/// First bit and width of the sample in the ancillary input of a pixel.
 const SAMPLE: [u32; 2] = [8, 4];
 
 const M0: Operand = Operand::reg(PhysReg::M0, RegClass::S1);

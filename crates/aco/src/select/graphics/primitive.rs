@@ -1,5 +1,5 @@
-//! Primitive shaders (NGG) without a geometry shader: the first wave of a workgroup asks for room, lanes with a primitive export it, and lanes with a vertex run the
-//! vertex shader. Primitives are exported as they come in; [`super::culling`] has those that cull.
+//! Primitive shaders (NGG) without a geometry shader: the first wave of a workgroup allocates space, lanes with a primitive export it, and lanes with a vertex run the
+//! vertex shader. Primitives are exported as they arrive; [`super::culling`] has those that cull.
 
 use super::exports::Export;
 use super::slots::SlotPlace;
@@ -9,7 +9,7 @@ use crate::ir::{Operand, RegClass};
 use crate::stages::{HardwareStage, MergedWaveInfo};
 use unwedge_isa::amdgcn::Opcode;
 
-/// The message that asks for room for vertices and primitives.
+/// The message that allocates space for vertices and primitives.
 const ALLOCATE: u32 = 9;
 /// First bit and width of the numbers of vertices and primitives of a workgroup.
 const VERTICES: (u32, u32) = (12, 9);
@@ -99,7 +99,7 @@ impl Selector<'_> {
         self.packed_primitive(numbers)
     }
 
-    /// Where in LDS the number of the primitive is whose provoking vertex is one of the workgroup.
+    /// Where LDS has the number of the primitive whose provoking vertex is a given vertex of the workgroup.
     fn primitive_number_place(&mut self, vertex: Operand) -> SlotPlace {
         SlotPlace::at(self.scaled(vertex, 4), self.captured_bytes())
     }

@@ -11,9 +11,9 @@ use unwedge_isa::amdgcn::Opcode;
 use unwedge_isa::amdgcn::model::{Gfx, Mod};
 use unwedge_shader::ir::{Access, BarrierInfo, Inst, MemoryKinds, Order, Scope, SlotAccess};
 
-/// The most that the immediate of a buffer instruction is.
+/// The largest immediate offset of a buffer instruction.
 const MAX_BUFFER_OFFSET: u32 = 4095;
-/// The most that the immediate of an LDS instruction is.
+/// The largest immediate offset of an LDS instruction.
 const MAX_LDS_OFFSET: u32 = 65535;
 /// Bytes of a descriptor of a buffer.
 const DESCRIPTOR: u32 = 16;
@@ -22,13 +22,13 @@ const DESCRIPTOR: u32 = 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub(in crate::select) enum Ring {
-    /// Vertices for geometry shaders, as they are written: lanes are 4 bytes apart, 64 of them together, and the lane is added.
+    /// Vertices for geometry shaders, as they are written: lanes are 4 bytes apart, in groups of 64, and the hardware adds the lane.
     EsGsStore = 1,
-    /// The same, as it is read: plain bytes.
+    /// Vertices for geometry shaders, as they are read: plain bytes.
     EsGsLoad = 2,
     /// Vertices of geometry shaders, as they are read: plain bytes.
     GsVsLoad = 3,
-    /// The same, as they are written: lanes are 4 bytes apart, 16 of them together, and the lane is added; the program adds the stride.
+    /// Vertices of geometry shaders, as they are written: lanes are 4 bytes apart, in groups of 16, and the hardware adds the lane; the program adds the stride.
     GsVsStore = 4,
     /// Tessellation factors.
     Factors = 5,
@@ -136,7 +136,7 @@ impl Selector<'_> {
         self.smem(Opcode::s_load_dwordx4, RegClass::sgpr(4), table, at)
     }
 
-    /// Loads words of a ring, each as one access if lanes are apart in it.
+    /// Loads words of a ring, each word in one access if lanes are interleaved in the ring.
     pub(super) fn load_ring(
         &mut self,
         ring: Ring,
@@ -315,7 +315,7 @@ impl Selector<'_> {
     }
 }
 
-/// Components that follow each other and are stored together: the first one, and how many. `joins` says whether one may be added to a run by the place of its first one and its length.
+/// Runs of consecutive components that are stored together, each with its first component and length. `joins` says whether one more may join a run, given the place of its first one and its length.
 fn runs(values: &[Option<Operand>], joins: impl Fn(usize, usize) -> bool) -> Vec<(usize, usize)> {
     let mut runs: Vec<(usize, usize)> = Vec::new();
     for (at, _) in values.iter().enumerate().filter(|(_, value)| value.is_some()) {

@@ -1,5 +1,5 @@
-//! Tessellation. A control shader takes vertices from LDS and leaves patches in memory: a patch is its vertices and then its own slots. What
-//! invocations read of each other, and tessellation levels, are in LDS, too, after the vertices that all patches of the workgroup take. At the end the first invocation of each patch writes the
+//! Tessellation. A control shader takes vertices from LDS and leaves patches in memory: a patch consists of its vertices and then its own slots. Outputs that
+//! invocations read from each other, and tessellation levels, are in LDS, too, after the vertices that all patches of the workgroup take. At the end the first invocation of each patch writes the
 //! factors. An evaluation shader loads from the patch.
 
 use super::exports::ONE;
@@ -133,7 +133,7 @@ impl Selector<'_> {
         self.scaled(count, bytes)
     }
 
-    /// What the shader takes from the one before in memory. Both parts of a shader that culls are the same shader: the first one passes nothing on but positions.
+    /// What the shader takes from memory where the previous one left it. Both parts of a shader that culls are the same shader: the first passes only positions to the second.
     pub(super) fn inputs(&self) -> &MemorySlots {
         if self.part == 0 || self.interface.culls { &self.interface.inputs } else { &self.interface.passed }
     }
@@ -178,7 +178,7 @@ impl Selector<'_> {
         Ok(())
     }
 
-    /// A barrier of the invocations of a patch: outputs of the others can be read after it.
+    /// A barrier of the invocations of a patch: outputs of the other invocations can be read after it.
     pub(in crate::select) fn patch_barrier(&mut self, mut info: BarrierInfo) {
         let local = matches!(info.memory, Scope::Invocation | Scope::Subgroup);
         if local {

@@ -13,7 +13,7 @@ impl Selector<'_> {
         self.find_argument(argument).unwrap_or(Operand::undef(RegClass::S1))
     }
 
-    /// Takes the vector registers of vertices from where they are: in a wave without a patch, in place of those of patches.
+    /// Selects the vector registers of vertices: in a wave without a patch, they are in place of those of patches.
     pub(in crate::select) fn shift_local_vectors(&mut self) {
         let Some(word) = self.find_argument(Argument::MergedWaveInfo) else { return };
         let (first, width) = MergedWaveInfo::SECOND;

@@ -1,4 +1,4 @@
-//! ALU operations: those that the IR has by a table, the others as what they compute.
+//! ALU operations: those that the IR has are in a table, the others are expressed by operations that it has.
 
 use super::error::{NirCause, Result, invalid, unsupported};
 use super::parse::{InstText, Operand};
@@ -99,7 +99,7 @@ fn conversion(name: &str) -> Option<(Op, Base)> {
 }
 
 impl<'t> Translator<'_, 't> {
-    /// An operand with its components chosen.
+    /// An operand with its swizzle applied.
     pub fn operand(&mut self, operand: &Operand<'_>) -> Result<Value> {
         let value = self.value(operand.id)?;
         let Some(swizzle) = operand.swizzle else { return Ok(value) };
@@ -314,14 +314,14 @@ fn part_shift(b: &mut Builder<'_>, part: Value, bits: u32) -> Value {
     b.alu(Op::IShl, &[part, log])
 }
 
-/// As many low bits as a count says, of which only the lowest five bits are looked at.
+/// A mask of as many low bits as a count says; only the lowest five bits of the count are used.
 fn low_bits(b: &mut Builder<'_>, count: Value) -> Value {
     let one = b.splat_constant(b.func.ty(count), 1);
     let power = b.alu(Op::IShl, &[one, count]);
     b.alu(Op::ISub, &[power, one])
 }
 
-/// AMD's bit fields: offset and count are taken modulo 32, and a field that reaches past the end is cut.
+/// AMD's bit fields: offset and count are taken modulo 32, and a field that reaches past the end is truncated.
 fn bit_field(b: &mut Builder<'_>, signed: bool, value: Value, offset: Value, count: Value) -> Value {
     let ty = b.func.ty(count);
     if let (Some(offset), Some(count)) = (b.func.const_bits(offset), b.func.const_bits(count))

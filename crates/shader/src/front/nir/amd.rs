@@ -11,7 +11,7 @@ use crate::ir::{
 };
 use std::collections::BTreeMap;
 
-/// The first scalar register with an argument: the driver gives the address of its rings in those before.
+/// The first scalar register with an argument: the driver passes the address of its rings in the registers before it.
 const FIRST_SCALAR: u16 = 2;
 /// Flags of exports.
 const COMPRESSED: u64 = 1;
@@ -27,8 +27,8 @@ const QUAD: Type = Type { base: Base::B32, lanes: 4 };
 const SAME: &[(&str, Op)] = &[("lane_permute_16_amd", Op::AmdPermuteLane16)];
 
 impl Arguments {
-    /// The arguments of a text in registers, one after the other in the order of their numbers. The driver's own order cannot be told from
-    /// the text. What is read of each register is what it holds, whatever that means.
+    /// The arguments of a text in registers, one after the other in the order of their numbers. The real order of the driver cannot be derived from
+    /// the text. Every argument stands for the contents of its registers, whatever they mean.
     ///
     /// # Errors
     /// When the text is not valid.
@@ -74,7 +74,7 @@ impl Arguments {
     }
 }
 
-/// More arguments than registers are not read.
+/// More arguments than there are registers are refused.
 const MAX_ARGUMENTS: usize = 256;
 
 impl<'t> Translator<'_, 't> {
@@ -247,7 +247,7 @@ impl<'t> Translator<'_, 't> {
         Ok(())
     }
 
-    /// An input that the same invocation of the shader before has left.
+    /// An input that the same invocation of the previous shader has left.
     fn passed_input(&mut self, inst: &InstText<'t>) -> Result<Value> {
         self.arity(inst, 2)?;
         let operands = &self.program.operands[inst.operands.clone()];
@@ -336,7 +336,7 @@ impl<'t> Translator<'_, 't> {
         self.plus(offset, base)
     }
 
-    /// Descriptor, two offsets, and the number of the element.
+    /// The operands of an access: descriptor, two offsets, and the number of the element.
     fn buffer_path(&mut self, operands: &[parse::Operand<'t>]) -> Result<Vec<Value>> {
         let mut path = Vec::new();
         for (at, operand) in operands.iter().enumerate() {
@@ -351,7 +351,7 @@ impl<'t> Translator<'_, 't> {
         Ok(Payload::Buffer(AmdBuffer { offset, access: self.access(inst)? }))
     }
 
-    /// A format as `r8g8b8a8_unorm`, whose components have one width.
+    /// A format such as `r8g8b8a8_unorm`, whose components have one width.
     fn typed(&self, inst: &InstText<'_>) -> Result<Payload> {
         let name = self.program.text(inst, "format").ok_or_else(|| missing(inst, "format"))?;
         let Payload::Buffer(buffer) = self.buffer(inst)? else {
@@ -371,7 +371,7 @@ impl<'t> Translator<'_, 't> {
         }
     }
 
-    /// A store to a buffer, of the first components alone.
+    /// A store of the first components to a buffer.
     fn store_raw(&mut self, inst: &InstText<'t>) -> Result<()> {
         let operands = &self.program.operands[inst.operands.clone()];
         let mut value = self.operand(&operands[0])?;

@@ -25,7 +25,7 @@ pub enum NirCause {
     /// A phi without the block that control comes from.
     #[error("a phi has no source for block b{0}")]
     PhiSource(u32),
-    /// Another rule that is broken.
+    /// A violation of another rule.
     #[error("{0}")]
     Invalid(String),
     /// Something that this reader does not support.

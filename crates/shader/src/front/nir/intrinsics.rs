@@ -99,12 +99,12 @@ const MODES: &[(&str, MemoryKinds)] = &[
     ("shader_out", MemoryKinds::OUTPUTS),
 ];
 
-/// The row of a table with a name.
+/// The row of a table that has a name.
 pub(super) fn lookup<T: Copy>(table: &[(&str, T)], name: &str) -> Option<T> {
     table.iter().find(|(row, _)| *row == name).map(|(_, value)| *value)
 }
 
-/// The row of a table with a name; without one it is refused.
+/// The row of a table that has a name; a name without a row is refused.
 pub(super) fn named<T: Copy>(table: &[(&str, T)], key: &str, name: &str) -> Result<T> {
     lookup(table, name).map_or_else(|| unsupported(format!("{key}={name}")), Ok)
 }
@@ -168,7 +168,7 @@ impl<'t> Translator<'_, 't> {
         }
     }
 
-    /// An intrinsic must have as many operands.
+    /// Checks that an intrinsic has this many operands.
     pub fn arity(&self, inst: &InstText<'_>, wanted: usize) -> Result<()> {
         if inst.operands.len() == wanted {
             return Ok(());
@@ -290,7 +290,7 @@ impl Translator<'_, '_> {
     }
 }
 
-/// The error of an index that is not there.
+/// The error for a missing index.
 pub(super) fn missing(inst: &InstText<'_>, key: &str) -> NirCause {
     NirCause::Invalid(format!("@{} has no {key}", inst.name))
 }

@@ -1,4 +1,4 @@
-//! Takes a line apart.
+//! Splits a line into tokens.
 
 use super::error::{NirCause, Result};
 
@@ -42,7 +42,7 @@ impl<'a> Cursor<'a> {
         if self.eat(text) { Ok(()) } else { Err(NirCause::Expected(text)) }
     }
 
-    /// Nothing more may come.
+    /// Checks that nothing follows.
     pub fn end(&self) -> Result<()> {
         if self.is_end() { Ok(()) } else { Err(NirCause::Expected("the end of the line")) }
     }

@@ -6,7 +6,7 @@ use super::parse::{InstText, Operand};
 use super::translate::Translator;
 use crate::ir::{Access, AtomicOp, Base, MemAccess, Op, Payload, Space, Type, Value};
 
-/// How an intrinsic names the bytes.
+/// How an intrinsic addresses memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Address {
     /// An offset.
@@ -73,7 +73,7 @@ pub(super) const ATOMICS: &[(&str, AtomicOp)] = &[
     ("fmax", AtomicOp::FMax),
 ];
 
-/// Flags of accesses. What may be reordered is memory that nobody writes.
+/// Flags of accesses. Accesses that may be reordered are to memory that nothing writes.
 const ACCESS: &[(&str, Access)] = &[
     ("none", Access::NONE),
     ("coherent", Access::COHERENT),

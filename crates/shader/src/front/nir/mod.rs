@@ -1,10 +1,10 @@
 //! Reads NIR as Mesa prints it: the final form that a shader for AMD has before ACO, with or without marks of divergence. All stages of compute and graphics
-//! pipelines are read. Two shaders of a text are those that run merged: they become one, each in the lanes that have an invocation of it.
+//! pipelines are read. A text of two shaders describes stages that run merged: they become one shader, in which each runs in the lanes that have an invocation of it.
 //!
 //! What it makes: one function with structured flow, where results of `if` and `loop` take the place of phis; explicit memory
 //! operations; one descriptor for each binding that a constant offset of a descriptor set names. Source positions are lines of the
 //! text. Marks of divergence are not kept: they follow from the shader.
-//! What has another form is an error with its line; what is not supported is named. Never: it does not optimize, and it guesses no
+//! What has another form is an error with its line; what is not supported is named. It never optimizes, and it never guesses an
 //! argument's meaning.
 //!
 //! Facts: `nir_print.c`, `nir_opcodes.py` and `nir_intrinsics.py` of Mesa 25.0.

@@ -12,7 +12,7 @@ use std::ops::Range;
 pub(super) struct Operand<'a> {
     /// The number of the value.
     pub id: u32,
-    /// The components that are taken, if not all.
+    /// The components that are used, if not all.
     pub swizzle: Option<&'a str>,
 }
 
@@ -73,7 +73,7 @@ pub(super) struct Decl<'a> {
     pub binding: u32,
 }
 
-/// What a text says.
+/// The contents of a text.
 #[derive(Debug, Default)]
 pub(super) struct Program<'a> {
     /// The stage, once it is read.
@@ -374,7 +374,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// The start or the end of a region: no rule of [`Parser::push`] holds for it.
+    /// The start or the end of a region, to which no rule of [`Parser::push`] applies.
     fn border(&mut self, item: Item<'a>, line: u32) -> Result<()> {
         if self.needs_block {
             return Err(NirCause::Expected("a block"));
@@ -574,7 +574,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// `%1 (texture_handle), %2 (0.5) (bias), 0 (texture)`: labels are the names of indices. Numbers that are not values say nothing.
+    /// `%1 (texture_handle), %2 (0.5) (bias), 0 (texture)`: labels are the names of indices. Numbers that are not values are ignored.
     fn texture(&mut self, cursor: &mut Cursor<'a>) -> Result<()> {
         loop {
             if cursor.rest().starts_with('%') {

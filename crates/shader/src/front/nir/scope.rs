@@ -1,7 +1,7 @@
 //! What a program needs to know before instructions are made: which values leave ifs and loops in which they are defined, which phis
 //! wait where paths meet, and which values are descriptors.
 //!
-//! NIR sees a value wherever its definition dominates; the shader IR sees it in its region alone. So each `if` and each loop gets one result for
+//! In NIR, a value is visible wherever its definition dominates; in the shader IR, only in its region and those within. So each `if` and each loop gets one result for
 //! each value that is defined in it and used after it.
 
 use super::abi::{Argument, Arguments};
@@ -20,7 +20,7 @@ struct Scope {
     items: Range<usize>,
 }
 
-/// A value that is an address or a descriptor, and no number.
+/// A value that is an address or a descriptor, not a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Symbol {
     /// The low word of the address of a descriptor set.
@@ -31,7 +31,7 @@ pub(super) enum Symbol {
     Buffer(u32, u32),
 }
 
-/// What was found.
+/// The results of the analysis.
 #[derive(Debug, Default)]
 pub(super) struct Scopes {
     /// Of each `if` and loop (an item), the values that are used after it.
@@ -45,11 +45,11 @@ pub(super) struct Scopes {
     blocks: HashMap<u32, usize>,
     /// The outermost scope that each value leaves, so far.
     reach: HashMap<u32, usize>,
-    /// Values that leave, in all.
+    /// The total number of values that leave.
     escaped: usize,
 }
 
-/// The most values that leave ifs and loops, in all.
+/// The largest total number of values that leave ifs and loops.
 const MAX_ESCAPED: usize = 1 << 21;
 
 /// Bytes of a descriptor in a descriptor set.

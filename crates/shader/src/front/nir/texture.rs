@@ -101,7 +101,7 @@ impl<'t> Translator<'_, 't> {
         Ok(self.build().vec(&parts))
     }
 
-    /// An access to a texture. The text does not say its shape, but how many coordinates it has and whether a buffer is declared.
+    /// An access to a texture. The text does not give its shape, only the number of coordinates and whether a buffer is declared.
     pub fn texture(&mut self, inst: &InstText<'t>) -> Result<Value> {
         let (op, samples) = named(TEXTURES, "texture", inst.name)?;
         let Some((_, ty)) = inst.def else { return invalid("a texture access has no result") };

@@ -12,7 +12,7 @@ use crate::ir::{
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// The most values that are looked at to pass them out of ifs and loops, in all.
+/// The largest total number of values that are examined to pass them out of ifs and loops.
 const MAX_PASSED: usize = 1 << 22;
 
 /// An `if` or a loop that is being made.
@@ -29,7 +29,7 @@ struct Frame {
     end: usize,
     /// How many values were defined before its region.
     defined: usize,
-    /// Whether control arrives at it, and after it.
+    /// Whether it is reachable, and whether the code after it is.
     entered: bool,
     reached: bool,
 }
@@ -51,13 +51,13 @@ pub(super) struct Translator<'p, 't> {
     defined: Vec<u32>,
     /// The handle of each buffer.
     handles: BTreeMap<(u32, u32), Value>,
-    /// The derivatives of coordinates that all lanes of a quad have.
+    /// The derivatives of whole-quad-mode coordinates, which all lanes of a quad have.
     pub quad_coordinates: HashMap<Value, [Value; 2]>,
     /// The block.
     block: u32,
     /// What the phis of the next block are.
     pending: Vec<Value>,
-    /// Whether control arrives here.
+    /// Whether the current position is reachable.
     reachable: bool,
     /// Whether the region has its terminator.
     terminated: bool,
@@ -78,7 +78,7 @@ impl PassedOn {
         self.0.get(&(location.to_owned(), component)).copied()
     }
 
-    /// Those that a program loads.
+    /// The components that a program loads.
     fn of(program: &Program<'_>, shader: &mut Shader) -> PassedOn {
         let mut all = PassedOn::default();
         for item in &program.items {
@@ -97,7 +97,7 @@ impl PassedOn {
     }
 }
 
-/// The intrinsic by which a merged shader reads what the one before it has in registers.
+/// The intrinsic by which a merged shader reads what the one before it left in registers.
 pub(super) const LOAD_PASSED: &str = "load_per_vertex_input";
 /// The index that names the location of an input or output.
 pub(super) const LOCATION: &str = "io location";
@@ -202,7 +202,7 @@ pub(super) fn translate(
     Ok(())
 }
 
-/// Whether a shader that runs merged chooses its lanes itself.
+/// Whether a shader that runs merged selects its lanes itself.
 fn chooses_lanes(program: &Program<'_>) -> bool {
     program.items.iter().any(|item| match item {
         Item::Inst(inst) => {
@@ -326,7 +326,7 @@ impl<'t> Translator<'_, 't> {
         Ok(())
     }
 
-    /// What was defined since then is not visible any more.
+    /// Ends the visibility of values that were defined since then.
     fn forget(&mut self, since: usize) {
         for id in self.defined.drain(since..) {
             self.values.remove(&id);
@@ -394,7 +394,7 @@ impl<'t> Translator<'_, 't> {
         })
     }
 
-    /// What control from this block gives the phis of the block at an item.
+    /// The values that the edge from this block passes to the phis of the block at an item.
     fn sources(&mut self, block: usize) -> Result<Vec<Value>> {
         let mut found = Vec::new();
         let mut compared = 0;
@@ -430,7 +430,7 @@ impl<'t> Translator<'_, 't> {
         }
     }
 
-    /// The values that leave an `if` or a loop beside its phis.
+    /// The values that leave an `if` or a loop besides its phis.
     fn escapes(&self, item: usize) -> impl Iterator<Item = u32> {
         let escapes = self.scopes.escapes.get(&item).map(Vec::as_slice).unwrap_or_default();
         escapes.iter().copied().filter(|id| !self.is_symbol(*id))
@@ -450,7 +450,7 @@ impl<'t> Translator<'_, 't> {
         Ok(types)
     }
 
-    /// Leaves a frame for what comes after it.
+    /// Leaves a frame for the code after it.
     fn leave(&mut self, frame: usize) -> Result<()> {
         let Frame { item, inst, end, .. } = self.frames[frame];
         if !self.reachable {

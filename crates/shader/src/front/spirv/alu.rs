@@ -12,15 +12,15 @@ use unwedge_base::entity::Entity;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Recipe {
     pub(super) op: IrOp,
-    /// Operands change places.
+    /// The operands are swapped.
     pub(super) swap: bool,
-    /// The boolean result is turned around.
+    /// The boolean result is inverted.
     pub(super) negate: bool,
     /// The result's base is that of the result type, not of the operands.
     pub(super) converts: bool,
 }
 
-/// The operation that an elementwise instruction is.
+/// The operation of an elementwise instruction.
 pub(super) fn recipe(op: Op) -> Option<Recipe> {
     let plain = |op| Recipe { op, swap: false, negate: false, converts: false };
     let swap = |op| Recipe { swap: true, ..plain(op) };
@@ -236,7 +236,7 @@ impl Translator<'_> {
         }
     }
 
-    /// Selections of composites and comparisons of pointers: leaf by leaf.
+    /// Selects of composites and comparisons of pointers: leaf by leaf.
     fn leafwise(&mut self, inst: Instr<'_>, recipe: Recipe) -> Result<()> {
         if recipe.op == IrOp::Select {
             let condition = self.operand(inst, 3)?;

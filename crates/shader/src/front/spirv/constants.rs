@@ -18,7 +18,7 @@ pub(super) struct Constant {
     pub(super) ty: TypeRef,
     /// Its lanes, those of all leaves in order: range of [`Module::lanes`].
     pub(super) lanes: Range<usize>,
-    /// Nothing is known of it.
+    /// Its lanes are unknown.
     pub(super) undefined: bool,
 }
 

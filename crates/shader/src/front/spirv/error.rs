@@ -18,7 +18,7 @@ pub enum SpirvCause {
     /// The first word is not the magic number.
     #[error("this is not SPIR-V in the byte order of this machine")]
     Magic,
-    /// The module ends early.
+    /// The module is truncated.
     #[error("the module ends within an instruction")]
     Truncated,
     /// An instruction has too few words.
@@ -44,7 +44,7 @@ pub enum SpirvCause {
         /// What it should be.
         wanted: &'static str,
     },
-    /// Types that do not go together.
+    /// Types that do not match.
     #[error("{0:?} has operands of wrong types")]
     Types(Op),
     /// Another rule of SPIR-V.

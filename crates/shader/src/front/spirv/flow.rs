@@ -2,7 +2,7 @@
 //!
 //! Any reducible flow graph becomes structured flow by its dominator tree (N. Ramsey, "Beyond Relooper", 2022): a block that several
 //! edges lead to is placed after the code of its immediate dominator, in a `block` that the edges leave; all others are nested where
-//! the one edge to them is; the target of an edge back is a `loop`. Two rules are added so that invocations meet where SPIR-V says:
+//! the one edge to them is; the target of a back edge becomes a `loop`. Two rules are added so that invocations meet where SPIR-V says:
 //! the declared merge block of a header is placed after the header's code even if one edge leads to it, and what is not part of a loop
 //! is placed after the loop, not in it.
 //!
@@ -42,11 +42,11 @@ pub(super) struct FlowBlock {
     pub(super) terminator: u32,
     /// Where control goes, in the order of the terminator.
     pub(super) successors: Vec<usize>,
-    /// Blocks that are placed after this one's code, in order; of a loop's header those in the loop.
+    /// Blocks that are placed after this one's code, in order; for a loop's header, those in the loop.
     pub(super) placed: Vec<usize>,
     /// Of a loop's header: blocks that are placed after the loop, in order.
     pub(super) after_loop: Vec<usize>,
-    /// Whether an edge leads back to it.
+    /// Whether it is the target of a back edge.
     pub(super) is_loop: bool,
     /// Whether it is in a list of placed blocks.
     pub(super) is_placed: bool,
@@ -58,7 +58,7 @@ pub(super) struct FlowBlock {
     dominated: Range<usize>,
     /// Header of the innermost loop around it; for the header of a loop, of the next loop around that one.
     in_loop: Option<usize>,
-    /// The block at which it is placed, or whose edge it is nested at.
+    /// The block after which it is placed, or the one at whose edge it is nested.
     parent: usize,
     edges: usize,
 }
@@ -77,7 +77,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Makes the plan of a function. `at` becomes the offset of an instruction that is not valid.
+    /// Makes the plan of a function. If an instruction is not valid, `at` becomes its offset.
     pub(super) fn new(module: &Module, words: &[u32], function: &FunctionDef, at: &mut u32) -> Result<Plan> {
         let mut plan = Plan::default();
         let start = *at;
@@ -180,7 +180,7 @@ impl Plan {
         Ok(merges)
     }
 
-    /// Immediate dominators (Cooper, Harvey, Kennedy), edges that lead forward, and loops.
+    /// Immediate dominators (Cooper, Harvey, Kennedy), forward edges, and loops.
     fn dominators(&mut self, predecessors: &[Vec<usize>]) -> Result<()> {
         for block in self.blocks.iter_mut().skip(1) {
             block.immediate = usize::MAX;
@@ -211,7 +211,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Numbers the tree of dominators depth first, so that what a block dominates is a range.
+    /// Numbers the tree of dominators depth first, so that the blocks that a block dominates are a range.
     fn number_dominators(&mut self) {
         let count = self.blocks.len();
         let mut sizes = vec![1usize; count];

@@ -1,6 +1,6 @@
-//! The extended instruction set `GLSL.std.450`, and debug information that is an extended set.
+//! The extended instruction set `GLSL.std.450`, and debug information in an extended set.
 //!
-//! Functions that Vulkan lets inherit their precision are the formulas it inherits from. The arc tangent is a polynomial in the square
+//! Functions that Vulkan lets inherit their precision are written as the formulas that they inherit it from. The arc tangent is a polynomial in the square
 //! of its argument, fitted to `atan(x)/x` on [0, 1] with an error below 2^-25.
 
 use super::error::{Result, SpirvCause, invalid, unsupported};
@@ -414,7 +414,7 @@ impl Translator<'_> {
         self.alu(IrOp::FSqrt, &[square])
     }
 
-    /// A vector of three whose lanes have moved down by some.
+    /// A vector of three lanes, rotated down by a number of lanes.
     fn turned(&mut self, x: Value, by: u8) -> Result<Value> {
         let mut lanes = [x; 3];
         for (at, lane) in lanes.iter_mut().enumerate() {
@@ -519,7 +519,7 @@ impl Translator<'_> {
         if rows.is_empty() || rows.len() > 4 { invalid("a matrix is not square") } else { Ok(rows) }
     }
 
-    /// The determinant. Three columns are six products, larger matrices are expanded by the first column; what is added first
+    /// The determinant. Three columns are expanded into six products, larger matrices along the first column; the order of additions
     /// matters for floats of 16 bits, whose tests allow one unit in the last place.
     fn determinant(&mut self, rows: &[Vec<Value>]) -> Result<Value> {
         let mut parts = Vec::with_capacity(rows.len());

@@ -1,4 +1,4 @@
-//! Barriers, subgroups, quads, derivatives, and what stages alone have.
+//! Barriers, subgroups, quads, derivatives, and operations that only some stages have.
 
 use super::error::{Result, SpirvCause, invalid, unsupported};
 use super::module::Instr;
@@ -9,7 +9,7 @@ use crate::ir::{
 use spirv::{GroupOperation, MemorySemantics, Op};
 
 impl Translator<'_> {
-    /// What invocations do together; `false` if the instruction is something else.
+    /// Operations that invocations execute together; `false` if the instruction is something else.
     pub(super) fn group(&mut self, inst: Instr<'_>) -> Result<bool> {
         match inst.op {
             Op::ControlBarrier => {
@@ -198,7 +198,7 @@ impl Translator<'_> {
         self.emit(IrOp::SysVal, Payload::SysVal(SystemValue::SubgroupInvocation), &[], Type::B32)
     }
 
-    /// From the invocation that is so much further, around the cluster.
+    /// Reads from the invocation that is this much further, wrapping around in the cluster.
     fn rotate(&mut self, inst: Instr<'_>) -> Result<Value> {
         let (value, delta) = (self.operand(inst, 4)?, self.operand(inst, 5)?);
         let lane = self.invocation()?;
@@ -241,7 +241,7 @@ impl Translator<'_> {
         self.horizontal(IrOp::IAdd, counts)
     }
 
-    /// The number of the lowest or highest bit. SPIR-V leaves open what it is without any.
+    /// The number of the lowest or highest bit. SPIR-V leaves the result open if no bit is set.
     fn ballot_find(&mut self, ballot: Value, lowest: bool) -> Result<Value> {
         let zero = self.u32(0);
         let lanes: Vec<u8> = if lowest { (0..4).rev().collect() } else { (0..4).collect() };

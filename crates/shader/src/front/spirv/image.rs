@@ -8,7 +8,7 @@ use crate::ir::{Access, Base, Dim, ImageAccess, ImageFlags, Op as IrOp, Payload,
 use spirv::{ImageOperands, Op};
 
 impl ImageType {
-    /// How the image is, as flags of an access.
+    /// The properties of the image, as flags of an access.
     pub(super) fn flags(&self) -> ImageFlags {
         let mut flags = ImageFlags::NONE;
         for (set, flag) in [
@@ -89,7 +89,7 @@ impl Translator<'_> {
         })
     }
 
-    /// What the decoration of an image, or of an image with its sampler, says of an access.
+    /// What the decoration of an image, or of an image with its sampler, means for an access.
     fn access_by(&self, id: u32) -> Access {
         if self.nonuniform(id) { Access::NONUNIFORM } else { Access::NONE }
     }
@@ -165,7 +165,7 @@ impl Translator<'_> {
         Ok(extra)
     }
 
-    /// Integer coordinates of a texel. Those of an array of cubes count its faces: the last one becomes face and cube.
+    /// Integer coordinates of a texel. Those of an array of cubes count its faces: the last coordinate is split into face and cube.
     fn texel_coordinates(&mut self, value: Value, image: ImageType) -> Result<Value> {
         if image.dim != Dim::Cube || !image.arrayed || self.ty(value).lanes != 3 {
             return self.coordinates(value, image, true);

@@ -70,7 +70,7 @@ fn system_value(builtin: BuiltIn) -> Option<SystemValue> {
 }
 
 impl Translator<'_> {
-    /// Reads what the entry point and the variables say.
+    /// Reads the entry point and the variables.
     pub(super) fn interface(&mut self, point: &EntryPoint) -> Result<()> {
         let stage = stage(point.model)?;
         self.shader.info.stage = stage;
@@ -109,7 +109,7 @@ impl Translator<'_> {
         self.bindings.iter().any(of_sample) || self.shader.vars.values().any(at_sample)
     }
 
-    /// Variables that start with a value are stored to before everything else.
+    /// Stores the initial values of variables before everything else.
     pub(super) fn initializers(&mut self) -> Result<()> {
         let module = self.module;
         let mut clears = false;
@@ -529,7 +529,7 @@ fn float_mode(modes: &mut [FloatMode; 3], mode: ExecutionMode, width: u32) -> Re
     Ok(())
 }
 
-/// What decorations say of a variable, or of a member that becomes one.
+/// What decorations say about a variable, or of a member that becomes one.
 fn decorate(module: &Module, words: &[u32], id: u32, member: u32, data: &mut VarData) -> Result<()> {
     let get = |decoration| module.member_decoration(words, id, member, decoration);
     if let Some(location) = get(Decoration::Location) {

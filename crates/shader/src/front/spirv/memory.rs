@@ -95,7 +95,7 @@ impl Translator<'_> {
         self.module.is_decorated(id, Decoration::NonUniform)
     }
 
-    /// What memory operands say: how memory is accessed, and its alignment as a power of two.
+    /// The meaning of memory operands: how memory is accessed, and its alignment as a power of two.
     fn access(&self, inst: Instr<'_>, at: usize) -> Result<(Access, Option<u8>)> {
         let Some(&bits) = inst.words.get(at) else { return Ok((Access::NONE, None)) };
         let bits = MemoryAccess::from_bits_truncate(bits);
@@ -135,7 +135,7 @@ impl Translator<'_> {
         Ok(left == right)
     }
 
-    /// Checks that the result type of an access chain is that of what the indices lead to.
+    /// Checks that the result type of an access chain is the type that the indices lead to.
     fn check_chain(&self, inst: Instr<'_>, base: u32, indices: &[u32]) -> Result<()> {
         let types = &self.module.types;
         let (class, mut ty) = self.target(base)?;
@@ -307,7 +307,7 @@ impl Translator<'_> {
         self.set(inst.word(2)?, val)
     }
 
-    /// A pointer some elements further.
+    /// A pointer moved by some elements.
     fn advance(&mut self, val: Val, ty: TypeRef, index: Value, stride: u32) -> Result<Val> {
         let ValKind::Mem { space, matrix, lane_stride, access, align, .. } = val.kind else {
             return invalid("a pointer to memory is expected");
@@ -402,7 +402,7 @@ impl Translator<'_> {
         }
     }
 
-    /// The type of a part that a variable's path goes to, and whether it is a lane of a vector.
+    /// The type of the part that a variable's path leads to, and whether it is a lane of a vector.
     fn inner(&self, ty: TypeRef, index: u32) -> Result<(TypeRef, bool)> {
         match self.module.types.get(ty) {
             SpvType::Array { element, .. } => Ok((*element, false)),
@@ -540,7 +540,7 @@ pub(super) fn member_var(first: Var, member: u32) -> Var {
     Var::new(first.index() + member as usize)
 }
 
-/// What an output or input that is built in is, where it stays a variable.
+/// The built-in that an input or output is, if it stays a variable.
 pub(super) fn builtin(builtin: spirv::BuiltIn, output: bool) -> Option<Builtin> {
     use spirv::BuiltIn as B;
     Some(match builtin {

@@ -1,8 +1,8 @@
 //! Reads SPIR-V at the level of Vulkan 1.3.
 //!
 //! What it makes: one function, with calls inlined; explicit memory operations on descriptors and byte offsets; variables for what has
-//! no layout in memory; structured flow, which a structurizer finds by dominators. Composites are taken apart, matrices are columns.
-//! What is not valid is an error with the offset of its word; what is not supported is named. Never: it does not optimize.
+//! no layout in memory; structured flow, which a structurizer finds by dominators. Composites are taken apart; matrices become columns.
+//! What is not valid is an error with the offset of its word; what is not supported is named. It never optimizes.
 //!
 //! Facts: the SPIR-V specification 1.6 with `GLSL.std.450`, and the SPIR-V environment of the Vulkan specification.
 
@@ -26,7 +26,7 @@ use module::Module;
 pub use sources::source_texts;
 use translate::{Scratch, Translator};
 
-/// What is read of a module, and how.
+/// What is read from a module, and how.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The entry point's name; the first one if there is none.
@@ -86,7 +86,7 @@ impl Reader {
     /// The entry points of a module, in its order.
     ///
     /// # Errors
-    /// When the module as a whole is not valid or not supported. Functions are not looked into.
+    /// When the module as a whole is not valid or not supported. Functions are not examined.
     pub fn entry_points(&mut self, words: &[u32]) -> Result<Vec<EntryPointName>, SpirvError> {
         self.module.read(words, &|_| None)?;
         let points = self.module.entry_points.iter().map(|point| EntryPointName {

@@ -1,6 +1,6 @@
 //! The module as it is written: instructions, ids, names, decorations, types, constants, functions.
 //!
-//! One pass over the words. Nothing of a function's body is looked at but where its blocks are.
+//! One pass over the words. It reads nothing of a function's body except where its blocks are.
 
 use super::constants::{self, Constant};
 use super::error::{Result, SpirvCause, SpirvError, invalid, unsupported};
@@ -533,7 +533,7 @@ pub(super) fn is_terminator(op: Op) -> bool {
     )
 }
 
-/// Capabilities that change what a module means are refused by name; others show in the instructions that need them.
+/// Capabilities that change what a module means are refused by name; others become apparent in the instructions that need them.
 fn capability(number: u32) -> Result<()> {
     use spirv::Capability as C;
     match C::from_u32(number) {
@@ -555,7 +555,7 @@ fn capability(number: u32) -> Result<()> {
     }
 }
 
-/// The stage that an execution model is, by name.
+/// The stage of an execution model, by name.
 pub(super) fn model_name(model: u32) -> String {
     ExecutionModel::from_u32(model).map_or_else(|| model.to_string(), |model| format!("{model:?}"))
 }

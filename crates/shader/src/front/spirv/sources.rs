@@ -8,7 +8,7 @@ use crate::front::SourceText;
 use spirv::Op;
 use std::collections::{HashMap, HashSet};
 
-/// As many times the size of a module may be read as strings: a module may name a long one often.
+/// How many times the size of a module may be read as strings, because a module may name a long one often.
 const MOST_READ: usize = 8;
 
 /// Strings of a module, and its texts.
@@ -19,7 +19,7 @@ struct Texts<'w> {
     found: Vec<SourceText>,
     /// Names of their files.
     files: HashSet<String>,
-    /// The last one may go on.
+    /// The last one may be continued.
     open: bool,
     /// How many words of strings may still be read.
     left: usize,

@@ -1,6 +1,6 @@
 //! Translates functions: values and instructions. [`regions`] has their flow and calls.
 //!
-//! Calls are inlined, so pointers to variables stay names and never become values.
+//! Calls are inlined, so pointers to variables remain names and never become values.
 
 mod regions;
 
@@ -57,7 +57,7 @@ pub(super) struct Val {
 }
 
 const NO_VAL: Val = Val { kind: ValKind::Leaves, start: 0, len: 0, stamp: u32::MAX };
-/// The stamp of what is visible in all functions.
+/// The stamp of ids that are visible in all functions.
 const GLOBAL: u32 = u32::MAX - 1;
 
 /// A call that is being inlined.
@@ -228,7 +228,7 @@ impl Translator<'_> {
         self.emit(op, Payload::None, args, ty)
     }
 
-    /// A conversion to another base; a value that has it is itself, unless it is rounded.
+    /// A conversion to another base; a value that already has it stays as it is, unless it is rounded.
     pub(super) fn convert(&mut self, op: IrOp, base: Base, value: Value) -> Result<Value> {
         let ty = self.ty(value);
         if ty.base == base && matches!(op, IrOp::U2U | IrOp::I2I) {
@@ -275,7 +275,7 @@ impl Translator<'_> {
         self.emit(IrOp::Undef, Payload::None, &[], ty)
     }
 
-    /// A vector of one scalar; a vector is itself.
+    /// A vector of one scalar; a vector stays as it is.
     pub(super) fn splat(&mut self, value: Value, lanes: u8) -> Result<Value> {
         if lanes == 1 || self.ty(value).lanes == lanes {
             return Ok(value);
@@ -286,7 +286,7 @@ impl Translator<'_> {
         self.vec(&[value; Type::MAX_LANES][..lanes as usize])
     }
 
-    /// A vector of scalars; one scalar is itself.
+    /// A vector of scalars; a single scalar stays as it is.
     pub(super) fn vec(&mut self, lanes: &[Value]) -> Result<Value> {
         match lanes {
             [] => invalid("a vector has no components"),
@@ -304,7 +304,7 @@ impl Translator<'_> {
         }
     }
 
-    /// A lane of a vector; a scalar is itself.
+    /// A lane of a vector; a scalar stays as it is.
     pub(super) fn extract(&mut self, vector: Value, lane: u8) -> Result<Value> {
         let ty = self.ty(vector);
         if lane >= ty.lanes {
@@ -341,7 +341,7 @@ impl Translator<'_> {
         self.frames.last().ok_or(SpirvCause::Invalid("an instruction is in no function"))
     }
 
-    /// The values of what an id is.
+    /// The values of an id.
     pub(super) fn values(&self, val: &Val) -> &[Value] {
         &self.scratch.pool[val.start as usize..(val.start + val.len) as usize]
     }
@@ -621,7 +621,7 @@ impl Translator<'_> {
     }
 }
 
-/// Workgroup memory that starts with zeros.
+/// Zeroed workgroup memory.
 impl Translator<'_> {
     /// Writes a loop in which the invocations of the workgroup clear its memory together, and waits for all of them.
     pub(super) fn clear_shared(&mut self) -> Result<()> {
@@ -724,7 +724,7 @@ impl Translator<'_> {
     }
 }
 
-/// A value for arrays that are filled later.
+/// A placeholder for arrays that are filled later.
 pub(super) fn no_value() -> Value {
     Value::new(0)
 }

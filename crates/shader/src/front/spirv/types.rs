@@ -1,7 +1,7 @@
 //! Types, and where their parts are in memory.
 //!
 //! A value of any type is a list of leaves: scalars, vectors, descriptors. A composite has the leaves of its parts in order, a matrix
-//! has its columns, a pointer that is a value has a descriptor and an offset, or an address.
+//! has its columns, and a pointer that is a value has a descriptor and an offset, or an address.
 
 use super::error::{Result, SpirvCause, invalid, unsupported};
 use super::module::{IdDef, Instr, Module, NONE};
@@ -12,7 +12,7 @@ use spirv::{Decoration, Op, StorageClass};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct TypeRef(pub(super) u32);
 
-/// The most types within each other.
+/// How deeply types may be nested.
 const MAX_TYPE_DEPTH: u32 = 255;
 /// The most leaves of a value.
 pub(super) const MAX_LEAVES: u32 = 1 << 14;
@@ -38,7 +38,7 @@ pub(super) struct ImageType {
     pub(super) dim: Dim,
     pub(super) arrayed: bool,
     pub(super) multisampled: bool,
-    /// Neither for sampling nor for storage: 0; 1 sampled, 2 storage.
+    /// The operand `Sampled` of `OpTypeImage`: 1 sampled, 2 storage, 0 neither is declared.
     pub(super) sampled: u32,
     pub(super) format: u8,
     /// What a texel's component is.
@@ -153,12 +153,12 @@ impl Types {
         self.facts[ty.0 as usize].leaves
     }
 
-    /// Bytes in memory; of an array without a size none.
+    /// Bytes in memory; zero for an array without a size.
     pub(super) fn size(&self, ty: TypeRef) -> u32 {
         self.facts[ty.0 as usize].size
     }
 
-    /// The alignment in memory that has no explicit layout.
+    /// The alignment in memory without an explicit layout.
     pub(super) fn align(&self, ty: TypeRef) -> u32 {
         self.facts[ty.0 as usize].align
     }

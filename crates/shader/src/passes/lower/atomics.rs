@@ -56,7 +56,7 @@ fn computed(func: &Function, inst: Inst) -> Option<Op> {
     crate::semantics::atomic_op(op)
 }
 
-/// Where a value is written.
+/// The target to which a value is written.
 struct Exchange<'a> {
     payload: Payload,
     /// Operands after the values.

@@ -4,8 +4,8 @@
 //! Integers using Multiplication"). By another value in 32 bits: the reciprocal of a float, one step of Newton in integers, two
 //! corrections. In 64 bits: a loop of 64 rounds, each of which gives a bit of the quotient. 8 and 16 bits are extended to 32.
 //!
-//! Why two corrections are enough, for a divisor y: the float estimate z is scaled by 1 - 2^-20, which is more than conversion, division (2.5 units
-//! in the last place) and product are off together, so that z is not above 2^32/y, and after the step it is less than 1 + y/2^32 +
+//! Why two corrections are enough, for a divisor y: the float estimate z is scaled by 1 - 2^-20, which outweighs the errors of conversion, division (2.5 units
+//! in the last place) and product together, so z is not above 2^32/y, and after the step it is less than 1 + y/2^32 +
 //! 2^-6·2^32/y·y/2^32 below it. So the quotient of any dividend is at most 2 too small.
 
 use super::{divides, rewrite};
@@ -14,7 +14,7 @@ use crate::ir::{Base, Builder, Function, Inst, Op, Shader, Type, Value};
 /// Which divisions the back end does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DivisionOptions {
-    /// The widths to lower: a sum of 8, 16, 32 and 64.
+    /// The widths to lower: a sum of any of 8, 16, 32 and 64.
     pub widths: u32,
     /// Whether only divisions by constants are lowered.
     pub constants_only: bool,

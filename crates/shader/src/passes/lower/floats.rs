@@ -3,8 +3,8 @@
 //!
 //! Why an operation on 16 bits may be computed in more bits and rounded again: a product has at most 22 significant bits, which 32 bits represent. A
 //! sum or root that is rounded to 24 bits first, which are at least twice 11 and two more, is then rounded to the nearest as if it were rounded once
-//! (Figueroa, "When is double rounding innocuous?"). In other modes sums are computed in 64 bits, which represent them. The product of a fused
-//! operation is exact in 64 bits; the sum is inexact there only if one summand is so small that the nearest of 11 bits is the other one. In other modes
+//! (Figueroa, "When is double rounding innocuous?"). In other rounding modes sums are computed in 64 bits, which represent them. The product of a fused
+//! operation is exact in 64 bits; the sum is inexact there only if one summand is so small that the nearest number of 11 bits is the other one. In other modes
 //! the machine must round floats of 16 and 64 bits alike.
 
 use super::rewrite;
@@ -15,7 +15,7 @@ use crate::ir::{Base, Builder, FloatMode, Function, Inst, Op, Round, Rule, Shade
 pub struct FloatOptions {
     /// Arithmetic, comparisons and functions of 16 bits, except quotients.
     pub halves: bool,
-    /// Sines, cosines and exponents of 16 bits.
+    /// Sines, cosines and the exponents of `frexp` of 16 bits.
     pub half_functions: bool,
     /// Rounding of 64 bits to integers.
     pub double_integrals: bool,
@@ -84,10 +84,10 @@ pub fn lower_floats(shader: &mut Shader, options: &FloatOptions) -> bool {
 }
 
 const SIGN: u32 = 1 << 31;
-/// 1.0 and 0.5 of 64 bits.
+/// 1.0 and 0.5 in 64 bits.
 const ONE: u64 = 0x3ff0_0000_0000_0000;
 const HALF: u64 = 0x3fe0_0000_0000_0000;
-/// Bits of a fraction of 64 bits.
+/// Bits of the fraction of a 64-bit float.
 const FRACTION: u64 = (1 << 52) - 1;
 
 struct Lowering<'f> {
@@ -217,7 +217,7 @@ impl<'f> Lowering<'f> {
         }
     }
 
-    /// A value, without denormals if the mode says so.
+    /// A value, with denormals flushed if the mode says so.
     fn kept(&mut self, value: Value) -> Value {
         let (mode, one) = match self.b.func.ty(value).base {
             Base::B16 => (self.modes[0], 0x3c00),
@@ -252,7 +252,7 @@ impl<'f> Lowering<'f> {
         self.float(Base::B32, double)
     }
 
-    /// 32 bits to the nearest 16 bits in any mode: by integers.
+    /// Converts 32 bits to the nearest 16 bits in any mode, by integer operations.
     fn nearest_half(&mut self, value: Value) -> Value {
         let sign = self.and(value, SIGN);
         let magnitude = self.and(value, !SIGN);
@@ -292,7 +292,7 @@ impl<'f> Lowering<'f> {
         self.b.convert(Op::U2U, Base::B16, half)
     }
 
-    /// 64 bits to 32 toward zero, or to the nearest, in another mode.
+    /// Converts 64 bits to 32 toward zero or to the nearest, where the mode is another one.
     fn single(&mut self, value: Value, round: Round) -> Value {
         let magnitude = self.op(Op::FAbs, &[value]);
         let converted = self.b.convert(Op::F2F, Base::B32, value);
@@ -380,7 +380,7 @@ impl<'f> Lowering<'f> {
         self.join(whole)
     }
 
-    /// The nearest even integer: an even one, and what the rest of at most 2 is rounded to. All steps are exact.
+    /// Rounds to the nearest integer, ties to even: an even integer, plus the rounded remainder of at most 2. All steps are exact.
     fn nearest_integral(&mut self, value: Value) -> Value {
         let half = self.double(HALF);
         let halved = self.op(Op::FMul, &[value, half]);

@@ -1,7 +1,7 @@
-//! Lowers handles that are chosen: takes any shader; afterwards those that the options name are not operands or results of selects and of structured
-//! instructions any more. Handles of a machine's descriptors, and those that functions pass on, stay.
+//! Lowers handles that are chosen: takes any shader; afterwards they are not operands or results of selects and of structured
+//! instructions any more, except those that the options keep, handles of a machine's descriptors, and those that functions take or return.
 //!
-//! A chosen handle becomes two numbers: which of the bindings that it may be of, and the index there. An access through it chooses between the bindings by
+//! A chosen handle becomes two numbers: which of its possible bindings it has, and the index in that binding. An access through it chooses between the bindings by
 //! the first number. Indices are marked `nonuniform`, so [`super::lower_nonuniform`] makes loops of those that differ within a subgroup.
 
 use super::at_end;
@@ -45,7 +45,7 @@ type Binding = (Resource, Access);
 #[derive(Debug, Default)]
 struct Web {
     bindings: Vec<Binding>,
-    /// It has handles that are not of bindings.
+    /// It has handles without a binding.
     foreign: bool,
     /// A handle differs within a subgroup.
     divergent: bool,
@@ -299,7 +299,7 @@ fn clone_with(b: &mut Builder<'_>, inst: Inst, operands: &[usize], handle: Value
     b.inst(op, payload, &args, &results)
 }
 
-/// Writes the access for each binding, in arms of which an invocation takes one. The result is these accesses.
+/// Writes the access for each binding, in arms, one of which each invocation takes. Returns these accesses.
 fn choose(
     func: &mut Function,
     inst: Inst,
@@ -342,8 +342,8 @@ fn choose(
     clones
 }
 
-/// Writes the query for each binding that some invocation has. All invocations do it there, so that quads are complete: those with other bindings take the index of
-/// one that has this one. The result is these queries.
+/// Writes the query for each binding that some invocation has. All invocations execute each query, so that quads are complete: those with other bindings take the index of
+/// one that has this one. Returns these queries.
 fn query_all(
     func: &mut Function,
     inst: Inst,

@@ -316,7 +316,7 @@ fn lower(func: &mut Function, inst: Inst) -> Option<Value> {
     Some(w.join(pair))
 }
 
-/// Operations whose result is a boolean, a count or the number of a bit.
+/// Operations whose result is a boolean, a count or a bit number.
 fn scalar_result(w: &mut Words, op: Op, a: Pair, b: Pair) -> Option<Value> {
     Some(match op {
         Op::IEq => w.equal(a, b),

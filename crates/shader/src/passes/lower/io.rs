@@ -38,7 +38,7 @@ pub fn lower_io(shader: &mut Shader) -> bool {
     changed
 }
 
-/// An index that a value chooses, and how many elements there are.
+/// A dynamic index, and how many elements there are.
 #[derive(Debug, Clone, Copy)]
 struct Index {
     value: Value,
@@ -49,12 +49,12 @@ struct Index {
 #[derive(Debug)]
 struct Leaf {
     ty: Type,
-    /// Its slot if all indices that values choose are 0.
+    /// Its slot if all dynamic indices are 0.
     access: SlotAccess,
     vertex: Option<Value>,
-    /// Indices that values choose, with the slots of an element.
+    /// Dynamic indices, each with the number of slots of an element.
     indices: Vec<(Index, u32)>,
-    /// The index into a compact array that a value chooses.
+    /// The dynamic index into a compact array.
     compact: Option<Index>,
     /// The indices that are to be checked before a store.
     checked: Vec<Index>,
@@ -64,7 +64,7 @@ struct Leaf {
     interpolation: Option<(InterpAt, bool)>,
 }
 
-/// The variable, operands before the path, and the path of an access.
+/// The variable of an access, its operands before the path, and its path.
 fn parts(func: &Function, inst: Inst) -> Option<(Var, &[Value], &[Value])> {
     let args = func.args(inst);
     let (var, fixed) = match (func.op(inst), func.payload(inst)) {
@@ -210,7 +210,7 @@ struct Run {
     len: usize,
 }
 
-/// Splits the components of a leaf that a mask has at slots and gaps. `component` is that of the first one.
+/// Splits the components of a leaf that a mask has at slot boundaries and gaps. `component` is that of the first one.
 fn runs(component: u8, mask: u32) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for first in (0..u32::BITS).filter(|bit| mask >> bit & 1 != 0) {
@@ -224,7 +224,7 @@ fn runs(component: u8, mask: u32) -> Vec<Run> {
     runs
 }
 
-/// The mask of the components of all lanes of a mask.
+/// The mask of the components of all lanes in a mask.
 fn components(ty: Type, lanes: u32) -> u32 {
     let width = ty.lane_components();
     let all = (1 << width) - 1;

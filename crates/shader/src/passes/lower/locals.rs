@@ -94,7 +94,7 @@ fn after_member(sizes: &SecondaryMap<TypeId, TypeSize>, at: u64, member: TypeId)
     sizes[member].padded(at).saturating_add(sizes[member].size)
 }
 
-/// An index that a value chooses.
+/// A dynamic index.
 #[derive(Debug, Clone, Copy)]
 struct Index {
     value: Value,
@@ -106,7 +106,7 @@ struct Index {
 #[derive(Debug)]
 struct Leaf {
     ty: Type,
-    /// Its first byte if all indices are 0.
+    /// Its first byte if all dynamic indices are 0.
     start: u32,
     indices: Vec<Index>,
     /// Whether a constant index is past the end of its array.

@@ -11,7 +11,7 @@ pub struct NarrowOptions {
     pub bits8: bool,
     /// 16 bits.
     pub bits16: bool,
-    /// Not even for vectors of two lanes of 16 bits.
+    /// 16 bits, even in vectors of two lanes.
     pub pairs: bool,
 }
 

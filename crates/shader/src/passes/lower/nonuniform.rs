@@ -3,8 +3,8 @@
 //!
 //! Where the index or the access is marked `nonuniform`, the access becomes a loop: each iteration takes the index of the first remaining invocation, and the invocations with the same
 //! index do the access and leave the loop. Other indices are the same in all invocations of a correct shader, even if the analysis cannot prove it, so the index of
-//! the first invocation is used. Quads are not complete in the loop, so sampling uses derivatives that are computed before it. Level-of-detail queries cannot do
-//! so. All invocations stay in their loop, query each descriptor, and keep the result of their own.
+//! the first invocation is used. Quads are not complete in the loop, so sampling uses derivatives that are computed before it. Level-of-detail queries cannot take
+//! derivatives, so all invocations stay in the loop, query each descriptor, and each keeps the result of its own.
 
 use super::at_end;
 use super::subgroups::{ballot, invocation};
@@ -73,7 +73,7 @@ pub fn lower_nonuniform(shader: &mut Shader) -> bool {
     changed
 }
 
-/// What is said of an access of memory or of an image.
+/// The flags of an access to memory or to an image.
 fn access_of(func: &Function, inst: Inst) -> Access {
     match func.payload(inst) {
         Payload::Mem(mem) | Payload::Atomic(_, mem) => mem.access,

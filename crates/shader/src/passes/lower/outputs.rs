@@ -1,10 +1,10 @@
 //! Lowers outputs that are loaded or indexed: takes any shader; afterwards outputs are only stored, and all indices into them are constant.
 //!
-//! An output that the shader loads, or stores through an index that is not constant, becomes a private variable. What was stored of it
+//! An output that the shader loads, or stores through an index that is not constant, becomes a private variable. What was stored in it
 //! is written to the output at the end of the shader, and in a geometry shader before every vertex. It belongs before `variables` and
 //! [`super::lower_io`].
 //!
-//! Left alone are tessellation control shaders, whose invocations share their outputs; variables that have many leaves; and shaders that
+//! Left alone are tessellation control shaders, whose invocations share their outputs; variables that have too many leaves; and shaders that
 //! end in so many places that there would be too many stores.
 
 use crate::ir::{

@@ -76,7 +76,7 @@ pub struct SubgroupOptions {
 }
 
 impl SubgroupOptions {
-    /// All of them.
+    /// All operations.
     pub const ALL: SubgroupOptions = SubgroupOptions {
         widths: true,
         votes: true,
@@ -204,7 +204,7 @@ fn lower(func: &mut Function, inst: Inst, options: &SubgroupOptions) -> Option<V
     }
 }
 
-/// Whether a system value has a bit for each invocation.
+/// Whether a system value is a mask with a bit for each invocation.
 fn is_mask(value: SystemValue) -> bool {
     use SystemValue as V;
     matches!(

@@ -1,6 +1,6 @@
 //! Lowers forms of image accesses that a machine does not have: takes any shader; afterwards none of those that the options name is left.
 //!
-//! A projection is divided, and four offsets are four gathers, in every shader: the readers write them so. Offsets of texels are
+//! A projection is divided, and four offsets are four gathers, in every shader, because the readers write them in this form. Offsets of texels are
 //! [`super::lower_texel_offsets`]. Cubes keep their directions, because filtering crosses their edges.
 
 use crate::ir::{
@@ -18,7 +18,7 @@ pub struct TextureOptions {
     pub multiview: bool,
     /// Layers of sampling and gathers are rounded, ties to even. They are not clamped.
     pub layers: bool,
-    /// Sampling without a level, in a shader without derivatives, gets the level that it has there: its bias, or 0.
+    /// Sampling without a level, in a shader without derivatives, gets the level that it implies: its bias, or 0.
     pub levels: bool,
     /// Sizes are queried of level 0, and those of other levels computed.
     pub sizes: bool,

@@ -4,7 +4,7 @@
 //!
 //! Volatile, coherent and atomic accesses are left alone. Nothing is shared across a barrier, a call or an access that may touch the same
 //! bytes. A stored value takes the place of a load only where an access out of bounds is undefined: with robust access the store would be
-//! dropped and the load would return zero. In fragment shaders values stored to buffers are not used, because stores of helper
+//! dropped and the load would return zero. In fragment shaders, values stored to buffers do not replace loads, because stores of helper
 //! invocations have no effect.
 
 use crate::analysis::alias::{Aliases, MemoryRange, Overlap};
@@ -86,7 +86,7 @@ impl Written {
     }
 }
 
-/// What the instructions within each structured instruction may write.
+/// What the instructions in each structured instruction may write.
 fn written_within(func: &Function) -> SecondaryMap<Inst, Written> {
     let mut within = SecondaryMap::<Inst, Written>::default();
     for inst in func.walk() {

@@ -17,7 +17,7 @@ use unwedge_base::entity::{PrimaryMap, SecondaryMap};
 pub struct VectorizeOptions {
     /// The most bytes of a combined access.
     pub max_bytes: u32,
-    /// Combined accesses to buffers and global memory must be aligned to their size, rounded up to a power of two; otherwise to
+    /// Combined accesses to buffers and global memory must be aligned to their size, rounded up to a power of two; if this is false, only to
     /// their lanes.
     pub aligned_buffers: bool,
     /// The same for memory of the workgroup and scratch.
@@ -168,7 +168,7 @@ impl Pass<'_> {
             && self.moves(func, run, group, other)
     }
 
-    /// Whether a group with one more access can be at one place: no access in between may touch the same bytes.
+    /// Whether a group with one more access can be executed at one place: no access in between may touch the same bytes.
     fn moves(&self, func: &Function, run: &[RunAccess], group: &[usize], other: usize) -> bool {
         let aliases = Aliases { func, resources: self.resources };
         let members = || group.iter().copied().chain([other]);

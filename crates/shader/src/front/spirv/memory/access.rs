@@ -99,7 +99,7 @@ impl Translator<'_> {
         Ok(out)
     }
 
-    /// A pointer that is a value, where its type is known from what it is loaded as.
+    /// A pointer that is a value, whose type is known from the type that it is loaded as.
     fn leaves_pointer(&mut self, val: Val, ty: TypeRef) -> Result<Val> {
         let values = self.values(&val).to_vec();
         let space = self.pointer_space(&values)?;

@@ -20,7 +20,7 @@ pub(super) struct Later {
 /// The values of the phis of a block.
 enum Incoming {
     Values(Vec<Value>),
-    /// Results of the instruction that is left to get to the block.
+    /// Results of the instruction that a `break` leaves to get to the block.
     Results(Inst),
 }
 
@@ -193,7 +193,7 @@ impl Translator<'_> {
         self.end(plan, at, later)
     }
 
-    /// Opens the `block` that is left to get to a block.
+    /// Opens the `block` that a `break` leaves to get to a block.
     fn open(&mut self, plan: &Plan, to: usize, later: &mut Vec<Later>) -> Result<()> {
         let results = self.phi_types(plan, to)?;
         let outer = self.region;
@@ -346,7 +346,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Whether the region that is written is within a structured instruction. It is not where declared merge blocks contradict the flow.
+    /// Whether the region that is written is within a structured instruction. It may not be if declared merge blocks contradict the flow.
     fn encloses(&self, target: Inst) -> bool {
         let mut region = self.region;
         while let RegionOwner::Inst(owner) = self.func.owner(region) {
