@@ -122,7 +122,7 @@ pub const PASSES: &[Pass] = &[
     Pass::extra(
         "lower-handles",
         |shader| lower_handles(shader, &HandleOptions { uniform_buffers: false }),
-        "handles that are chosen become choices of bindings and indices",
+        "selects of handles become selects of bindings and indices",
     ),
     Pass::extra(
         "lower-nonuniform",
