@@ -11,6 +11,8 @@ use rig::group::{GroupPrograms, expect_group, pass_patches, pass_triangles};
 use rig::pipeline::{expect, judge, stored_by};
 use rig::recorded::in_parallel;
 use std::collections::BTreeSet;
+use unwedge_aco::abi::Argument;
+use unwedge_aco::ir::PhysReg;
 use unwedge_aco::pipeline::{PipelineError, attribute_links, compile_pipeline};
 use unwedge_aco::stages::{HardwareStage, PipelineShape};
 use unwedge_aco::{Compiled, Options, compile};
@@ -308,6 +310,10 @@ fn fragments_read_the_number_of_the_primitive() {
                 assert_eq!(links, [(slot, Some(0))], "{target}");
                 let numbered = with_number(&last);
                 let ngg = before.args.interface.hardware == Some(HardwareStage::Ngg);
+                if !ngg && last.info.stage == Stage::Vertex {
+                    let given = before.args.find(Argument::VertexPrimitive).expect("the number is given");
+                    assert_eq!(given.reg, PhysReg::vgpr(2), "{target}");
+                }
                 for seed in 1..4 {
                     let judged = if ngg {
                         let size = [23, 64, 100, 200][seed as usize % 4];

@@ -46,19 +46,23 @@ const LINEAR: ByHand = ByHand {
          %near: b32x2 = ffma %dx, %xx, %model\n%at: b32x2 = ffma %dy, %yy, %near\n",
 };
 
-/// An input at coordinates that `place` makes of the values before it: after a divergent construct, and in one that only odd samples enter.
+/// The lanes of a quad differ in `%odd`. Some values are only used where it is false.
+const ODD: &str = "%sample: b32 = sysval<sample_id>\n%fragment: b32x4 = sysval<frag_coord>\n%across: b32 = extract<0> %fragment\n\
+                   %column: b32 = f2u %across\n%unit: b32 = const<0x1>\n%parity: b32 = iand %column, %unit\n%odd: b1 = ine %parity, %zero\n\
+                   %seven: b32 = const<0x7>\n%nine: b32 = const<0x9>\n%kept: b32 = imul %column, %seven\n%left: b32 = imul %kept, %nine\n\
+                   %rest: b32 = imul %left, %kept\n";
+
+/// An input at coordinates that `place` makes of the values before it: after a divergent construct, and in one that odd columns enter.
 fn interpolating(start: &str, before: &str, place: &str) -> [Shader; 2] {
     let load = "%in: b32x4 = load_interpolated<in slot 33 component 0 index 0> %at, %zero\n%r: b32 = extract<0> %in\n\
                 %g: b32 = extract<1> %in\n%b: b32 = extract<2> %in\n";
-    let flat = "%flat: b32 = load_slot<in slot 34 component 1 index 0> %zero\n";
-    let odd = "%sample: b32 = sysval<sample_id>\n%odd: b1 = ine %sample, %zero\n";
     let after = format!(
-        "{start}{odd}%chosen: b32 = if<L0> %odd {{\n%fragment: b32x4 = sysval<frag_coord>\n%across: b32 = extract<0> %fragment\nbreak<L0> %across\n\
-         }} else {{\nbreak<L0> %zero\n}}\n{before}{place}{load}%all: b32x4 = vec %r, %g, %b, %chosen\n"
+        "{start}{ODD}%chosen: b32 = if<L0> %odd {{\nbreak<L0> %across\n}} else {{\nbreak<L0> %zero\n}}\n{before}{place}{load}\
+         %all: b32x4 = vec %r, %g, %b, %chosen\n"
     );
     let within = format!(
-        "{start}{odd}%rr: b32, %gg: b32, %bb: b32, %ff: b32 = if<L0> %odd {{\n{before}{place}{load}{flat}\
-         break<L0> %r, %g, %b, %flat\n}} else {{\nbreak<L0> %sample, %zero, %zero, %zero\n}}\n%all: b32x4 = vec %rr, %gg, %bb, %ff\n"
+        "{start}{ODD}%rr: b32, %gg: b32, %bb: b32, %ff: b32 = if<L0> %odd {{\n{before}{place}{load}break<L0> %r, %g, %b, %sample\n\
+         }} else {{\nbreak<L0> %sample, %kept, %left, %rest\n}}\n%all: b32x4 = vec %rr, %gg, %bb, %ff\n"
     );
     [after, within].map(|body| colour_shader(&body))
 }
@@ -77,6 +81,35 @@ fn inputs_are_interpolated_at_offsets() {
             }
         }
     }
+}
+
+/// Coordinates that are computed in a divergent construct, of inputs of 32 and 16 bits. Loads of inputs do not change values of lanes that are elsewhere.
+#[test]
+fn inputs_are_interpolated_in_divergent_constructs() {
+    let shader = colour_shader(&format!(
+        "%center: b32x2 = barycentric<pixel>\n{ODD}%rr: b32, %gg: b32, %bb: b32, %ff: b32 = if<L0> %odd {{\n%at: b32x2 = fadd %center, %center\n\
+         %in: b32x2 = load_interpolated<in slot 33 component 0 index 0> %at, %zero\n%r: b32 = extract<0> %in\n%g: b32 = extract<1> %in\n\
+         %half: b16x2 = load_interpolated<in slot 34 component 0 index 0> %at, %zero\n%wide: b32x2 = f2f %half\n%b: b32 = extract<0> %wide\n\
+         %f: b32 = extract<1> %wide\nbreak<L0> %r, %g, %b, %f\n\
+         }} else {{\nbreak<L0> %sample, %kept, %left, %rest\n}}\n%all: b32x4 = vec %rr, %gg, %bb, %ff\n"
+    ));
+    agrees(&shader);
+}
+
+/// Floats of 16 and 32 bits at one location are interpolated by the shader, at the start and in a divergent construct.
+#[test]
+fn inputs_of_two_widths_at_one_location_are_interpolated() {
+    let load = "%word: b32x2 = load_interpolated<in slot 33 component 0 index 0> %at, %zero\n%r: b32 = extract<0> %word\n\
+                %g: b32 = extract<1> %word\n%half: b16x2 = load_interpolated<in slot 33 component 2 index 0> %at, %zero\n\
+                %wide: b32x2 = f2f %half\n%b: b32 = extract<0> %wide\n%f: b32 = extract<1> %wide\n";
+    agrees(&colour_shader(&format!(
+        "%at: b32x2 = barycentric<pixel>\n{load}%all: b32x4 = vec %r, %g, %b, %f\n"
+    )));
+    agrees(&colour_shader(&format!(
+        "%center: b32x2 = barycentric<pixel>\n{ODD}%rr: b32, %gg: b32, %bb: b32, %ff: b32 = if<L0> %odd {{\n\
+         %at: b32x2 = fadd %center, %center\n{load}break<L0> %r, %g, %b, %f\n\
+         }} else {{\nbreak<L0> %sample, %kept, %left, %rest\n}}\n%all: b32x4 = vec %rr, %gg, %bb, %ff\n"
+    )));
 }
 
 /// Coordinates at a sample are those at its offset from the centre. A number that no sample has is the last one of the table.

@@ -355,6 +355,38 @@ fn formats_of_vertices_and_constants_are_those_of_the_text() {
     }
 }
 
+/// A texture is read in a branch with derivatives from where coordinates were the quad's.
+#[test]
+fn coordinates_in_whole_quad_mode_bring_their_derivatives() {
+    let text = |base: u32, access: &str| {
+        let body = format!(
+            "32x2 %1 = @load_vector_arg_amd (base=3, arg_upper_bound_u32_amd=0)\n32x2 %2 = @strict_wqm_coord_amd (%1) (base={base})\n\
+             32 %3 = load_const (0x00000000)\n32 %4 = @load_scalar_arg_amd (base=4, arg_upper_bound_u32_amd=0)\n\
+             64 %5 = pack_64_2x32_split %4, %3 (0x0)\n32x8 %6 = @load_smem_amd (%5, %3 (0x0)) (align_mul=32, align_offset=0)\n\
+             32x4 %7 = @load_smem_amd (%5, %3 (0x0)) (align_mul=16, align_offset=0)\n1 %8 = flt %1.x, %1.y\n\
+             if %8 {{\nblock b1:  // preds: b0, succs: b3\n\
+             32x4 %9 = (float32){access} %6 (texture_handle), %7 (sampler_handle), %2 (backend1), 0 (texture), 0 (sampler)\n\
+             @export_amd (%9) (base=0, wrmask=xyzw, flags=0)\n}} else {{\nblock b2:  // preds: b0, succs: b3\n}}\n\
+             block b3:  // preds: b1 b2\n"
+        );
+        read_stages(&stage_text("FRAGMENT", &body))
+    };
+    let printed = text(0, "tex").unwrap_or_else(|error| panic!("{error}"));
+    let place = |what: &str| printed.find(what).unwrap_or_else(|| panic!("{what}: {printed}"));
+    let (dx, dy, branch, sample) = (place("ddx"), place("ddy"), place("if<"), place("image_sample<"));
+    assert!(dx < dy && dy < branch && branch < sample, "{printed}");
+    let line = printed[sample..].lines().next().unwrap_or_default();
+    let result = |at: usize| printed[..at].rsplit('\n').next().and_then(|line| line.trim().split(':').next());
+    let [dx, dy] = [dx, dy].map(|at| result(at).expect("a result"));
+    assert!(line.contains("grad") && line.ends_with(&format!("{dx}, {dy}")), "{printed}");
+    let mut parsed = Shader::default();
+    parse(&printed, &mut parsed).unwrap_or_else(|error| panic!("{error}\n{printed}"));
+    validate(&parsed).unwrap_or_else(|error| panic!("{error}\n{printed}"));
+    // The coordinates would not be the first words of the vector.
+    assert!(text(4, "tex").is_err());
+    assert!(text(0, "txb").is_err());
+}
+
 #[test]
 fn large_texts_end_in_an_error_or_a_shader() {
     let mut names = 1000;

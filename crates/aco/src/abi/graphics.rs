@@ -16,7 +16,7 @@ use crate::stages::{self, HardwareStage, SoftwareStage};
 use std::collections::{BTreeMap, BTreeSet};
 use unwedge_isa::amdgcn::Gfx;
 use unwedge_shader::ir::{
-    AmdRegisters, Base, FIRST_LOCATION_SLOT, Function, InterpAt, Op, Payload, Shader, SlotAccess, SlotDir,
+    AmdRegisters, Base, FIRST_LOCATION_SLOT, Function, Inst, InterpAt, Op, Payload, Shader, SlotAccess, SlotDir,
     Stage, SystemValue,
 };
 
@@ -150,6 +150,9 @@ pub struct Interface {
     /// Of pixel shaders: the slots of attributes that are interpolated as floats of 16 bits, which are in the lower halves of words. The driver sets
     /// `FP16_INTERP_MODE` and `ATTR0_VALID` of `SPI_PS_INPUT_CNTL`.
     pub half_attributes: Vec<u16>,
+    /// Of pixel shaders: the slots of attributes of which the shader reads the values at all three vertices, to interpolate them itself. The driver sets `FLAT_SHADE` and bit 5 of `OFFSET` of
+    /// `SPI_PS_INPUT_CNTL`, so that the parameters are the values.
+    pub vertex_attributes: Vec<u16>,
     /// Of the last stage before the rasterizer: the slot of each parameter.
     pub parameters: Vec<u16>,
     /// Of pixel shaders: `SPI_PS_INPUT_ENA`.
@@ -402,6 +405,7 @@ impl Args {
             hardware: Some(HardwareStage::Ps),
             attributes: reads.inputs.union(&reads.patch_inputs).copied().collect(),
             half_attributes: half_attributes(shader.entry()),
+            vertex_attributes: vertex_attributes(shader.entry()),
             pixel_inputs: enabled,
             colours: ColourOutput::of(shader),
             ..Interface::default()
@@ -449,10 +453,22 @@ impl Interface {
 
 /// Slots that a function interpolates as floats of 16 bits.
 pub(super) fn half_attributes(func: &Function) -> Vec<u16> {
+    slots_where(func, |inst, _| {
+        func.op(inst) == Op::LoadInterpolated && func.ty(func.result(inst)).base == Base::B16
+    })
+}
+
+/// Slots that a function loads by vertex.
+fn vertex_attributes(func: &Function) -> Vec<u16> {
+    slots_where(func, |inst, access| func.op(inst) == Op::LoadSlot && access.vertex)
+}
+
+/// The slots of accesses for which a condition holds.
+fn slots_where(func: &Function, condition: impl Fn(Inst, &SlotAccess) -> bool) -> Vec<u16> {
     let mut slots = BTreeSet::new();
     for inst in func.walk() {
-        if let (Op::LoadInterpolated, Payload::Slot(access)) = (func.op(inst), func.payload(inst))
-            && func.ty(func.result(inst)).base == Base::B16
+        if let Payload::Slot(access) = func.payload(inst)
+            && condition(inst, &access)
         {
             slots.extend(access.slot..access.slot.saturating_add(access.count));
         }

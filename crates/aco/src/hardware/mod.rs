@@ -21,8 +21,8 @@ use crate::ir::{
 };
 use copies::{CopySource, RegCopy};
 use unwedge_base::entity::Entity;
-use unwedge_isa::amdgcn::model::{Form, Mod};
-use unwedge_isa::amdgcn::{Gfx, Mods, Opcode, Reg};
+use unwedge_isa::amdgcn::model::Form;
+use unwedge_isa::amdgcn::{Gfx, Opcode, Reg};
 
 /// Builds hardware instructions.
 struct Emitter<'a> {
@@ -261,25 +261,14 @@ impl Emitter<'_> {
         let [to, parameters] = [to, parameters].map(|reg| (reg.index() / 4) as u16);
         self.hw(Opcode::lds_param_load, &[vgpr_to(parameters)], &[attribute, base]);
         let parameters = dword(parameters);
-        if self.program.operands(self.inst).len() == 3 {
-            let mut mods = Mods::default();
-            // Inactive lanes are read.
-            for (part, value) in [
-                (Mod::DppCtrl, 0),
-                (Mod::RowMask, 15),
-                (Mod::BankMask, 15),
-                (Mod::BoundCtrl, 1),
-                (Mod::Fi, 1),
-            ] {
-                mods.set(part, value);
-            }
-            self.with_mods(Opcode::v_mov_b32, Form::Dpp, mods, to, &[parameters]);
-            return Ok(());
-        }
+        let steps = match self.operand(3)?.as_const() {
+            Some(16) => [Opcode::v_interp_p10_f16_f32, Opcode::v_interp_p2_f16_f32],
+            _ => [Opcode::v_interp_p10_f32, Opcode::v_interp_p2_f32_vinterp],
+        };
         let place = |at| self.reg_of(at).map(|(reg, _)| dword((reg.index() / 4) as u16));
-        let (i, j) = (place(3)?, place(4)?);
-        self.hw(Opcode::v_interp_p10_f32, &[vgpr_to(to)], &[parameters, i, parameters]);
-        self.hw(Opcode::v_interp_p2_f32_vinterp, &[vgpr_to(to)], &[parameters, j, dword(to)]);
+        let (i, j) = (place(4)?, place(5)?);
+        self.hw(steps[0], &[vgpr_to(to)], &[parameters, i, parameters]);
+        self.hw(steps[1], &[vgpr_to(to)], &[parameters, j, dword(to)]);
         Ok(())
     }
 

@@ -74,14 +74,7 @@ impl Emitter<'_> {
         (reg.index() / 4) as u16
     }
 
-    pub(super) fn with_mods(
-        &mut self,
-        opcode: Opcode,
-        form: Form,
-        mods: Mods,
-        to: u16,
-        operands: &[Operand],
-    ) {
+    fn with_mods(&mut self, opcode: Opcode, form: Form, mods: Mods, to: u16, operands: &[Operand]) {
         let definitions = [vgpr_to(to)];
         let new = NewInst { form, mods, ..NewInst::hw(opcode, &definitions, operands) };
         let inst = self.program.make_inst(&new);

@@ -81,8 +81,8 @@ pseudo! {
     StartLinearVgpr "p_start_linear_vgpr";
     /// The last use of linear vector registers.
     EndLinearVgpr "p_end_linear_vgpr";
-    /// A component of an attribute where lanes of a quad may be inactive, from gfx11 on: a linear vector register, the attribute and component, `m0`; then barycentric coordinates i and
-    /// j. Without coordinates, the result is the component of the provoking vertex.
+    /// A component of an attribute where lanes of a quad may be inactive, from gfx11 on: a linear vector register, the attribute and component, `m0`, bits of the component (16 or 32), and
+    /// barycentric coordinates i and j.
     Interpolate "p_interp";
     /// Keeps scalar registers in lanes of a linear vector register, or vector registers in scratch: slot number, value.
     Spill "p_spill";

@@ -5,7 +5,7 @@
 //! A fragment that is terminated becomes a helper that goes to the end. Where parameters are loaded into the lanes of a quad (gfx11 on), inputs of fragments are loaded
 //! first, while all lanes of a quad are active.
 
-use super::{arrays, geometry};
+use super::{arrays, by_vertex, geometry};
 use crate::abi::{POINT_COORD_SLOT, names_registers};
 use crate::compile::Options;
 use crate::graphics::MemorySlots;
@@ -50,6 +50,10 @@ pub(super) fn lower_interface(shader: &mut Shader, options: &Options) {
     // Other stages have their inputs in memory.
     if fragment || stage == Stage::Vertex {
         choose_inputs(shader.entry_mut());
+    }
+    // The driver of a shader in the form of the hardware has decided how its inputs are prepared.
+    if fragment && !names_registers(shader.entry()) {
+        by_vertex::interpolate_by_vertex(shader.entry_mut(), generation);
     }
     // A shader that is in the form of the hardware counts vertices itself.
     if stage == Stage::Geometry && !names_registers(shader.entry()) {

@@ -3,6 +3,7 @@
 
 mod arrays;
 mod atomics;
+mod by_vertex;
 pub(crate) mod geometry;
 mod graphics;
 pub(crate) mod pairs;

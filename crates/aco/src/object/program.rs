@@ -32,7 +32,8 @@ fn write_program(compiled: &Compiled, gpu: &Gpu, texts: &[SourceText], out: &mut
     }
     for (number, slot) in interface.attributes.iter().enumerate() {
         let half = if interface.half_attributes.contains(slot) { " floats of 16 bits" } else { "" };
-        writeln!(out, "; attr{number} slot {slot}{half}")?;
+        let by_vertex = if interface.vertex_attributes.contains(slot) { " by vertex" } else { "" };
+        writeln!(out, "; attr{number} slot {slot}{half}{by_vertex}")?;
     }
     for (number, slot) in interface.parameters.iter().enumerate() {
         writeln!(out, "; param{number} slot {slot}")?;

@@ -55,6 +55,7 @@ pub fn build_with_pixel_prolog(
     // Attributes are those of the shader.
     args.interface.attributes.clone_from(&main.args.interface.attributes);
     args.interface.half_attributes.clone_from(&main.args.interface.half_attributes);
+    args.interface.vertex_attributes.clone_from(&main.args.interface.vertex_attributes);
     check(Compiled { code, args, ..main }, options)
 }
 

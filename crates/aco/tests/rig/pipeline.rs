@@ -637,6 +637,7 @@ impl Case {
         let mut words = vec![0u32; LDS_BASE as usize / 4];
         for slot in &interface.attributes {
             let halves = interface.half_attributes.contains(slot);
+            let by_vertex = interface.vertex_attributes.contains(slot);
             for primitive in &self.primitives {
                 let corners = primitive.get(slot).copied().unwrap_or_default();
                 let mut own = [0; PARAMETERS];
@@ -652,6 +653,10 @@ impl Case {
                         false => value.to_bits(),
                     };
                     own[channel] = corner(0);
+                    if by_vertex {
+                        (own[4 + channel], own[8 + channel]) = (corner(1), corner(2));
+                        continue;
+                    }
                     own[4 + channel] = parameter(p1 - p0);
                     own[8 + channel] = parameter(p2 - p0);
                 }

@@ -11,8 +11,8 @@ use unwedge_isa::amdgcn::model::Gfx;
 use unwedge_isa::amdgcn::texel::STONEY;
 use unwedge_shader::ir::{Base, Inst, InterpAt, Modes, SlotAccess, SystemValue};
 
-/// The code of P0 as the vertex of a move.
-const P0: u32 = 2;
+/// The codes of P0, P10 and P20 as the vertex of a move.
+const VERTICES: [u32; 3] = [2, 0, 1];
 /// First bits of the shading rates in x and y in the ancillary input of a pixel.
 const RATES: [u32; 2] = [2, 4];
 /// The bit of Vulkan's rates for two pixels in x; that for two in y is bit 0.
@@ -206,42 +206,59 @@ impl Selector<'_> {
     }
 
     /// A component where lanes of a quad may be inactive. Its parameters are loaded into a linear register, because they overwrite inactive lanes.
-    fn interpolate_apart(&mut self, attribute: Operand, places: &[Operand]) -> Operand {
+    fn interpolate_apart(&mut self, attribute: Operand, bits: u32, [i, j]: [Operand; 2]) -> Operand {
         let [linear] = self.linear_registers();
-        let mut operands = vec![linear, attribute, M0];
         // The result is written before the second coordinate is read.
-        operands.extend((0..).zip(places).map(|(at, place)| Operand { late_kill: at == 1, ..*place }));
+        let j = Operand { late_kill: true, ..j };
+        let operands = [linear, attribute, M0, Operand::c32(bits), i, j];
         self.make(Pseudo::Interpolate, RegClass::V1, &operands)
     }
 
     /// A component of the provoking vertex.
     fn flat_lane(&mut self, inst: Inst, slot: u16, component: u32) -> Selected<Operand> {
-        let attribute = self.attribute(inst, slot, component)?;
-        if self.gfx < Gfx::Gfx11 {
-            return Ok(self.hw(Opcode::v_interp_mov_f32, RegClass::V1, &[Operand::c32(P0), attribute, M0]));
+        if self.interface.vertex_attributes.contains(&slot) {
+            return Err(self.unsupported(inst, Some("beside one that the shader interpolates at the same location")));
         }
-        if !self.parameters() {
-            return Ok(self.interpolate_apart(attribute, &[]));
-        }
-        let parameters = self.load_parameters(attribute);
-        Ok(self.in_quad(parameters, [0; 4]))
+        self.vertex_lane(inst, slot, component, 0)
     }
 
-    /// Loads components of the provoking vertex.
+    /// A component of one of the three vertices. Of an attribute that is not read by vertex, only that of the first one is as it was stored.
+    fn vertex_lane(&mut self, inst: Inst, slot: u16, component: u32, vertex: u8) -> Selected<Operand> {
+        let attribute = self.attribute(inst, slot, component)?;
+        if self.gfx < Gfx::Gfx11 {
+            let code = Operand::c32(VERTICES[usize::from(vertex)]);
+            return Ok(self.hw(Opcode::v_interp_mov_f32, RegClass::V1, &[code, attribute, M0]));
+        }
+        // The lowering has moved these loads to the start.
+        if !self.parameters() {
+            return Err(self.unsupported(inst, Some("where lanes of the quad may be inactive")));
+        }
+        let parameters = self.load_parameters(attribute);
+        Ok(self.in_quad(parameters, [vertex.into(); 4]))
+    }
+
+    /// Loads components of the provoking vertex, or of one that a constant chooses.
     pub(super) fn load_flat(&mut self, inst: Inst, access: &SlotAccess) -> Selected<()> {
         let func = self.func;
         let result = func.result(inst);
         let ty = func.ty(result);
-        if access.vertex {
-            return Err(self.unsupported(inst, Some("of a vertex of the primitive")));
-        }
+        let vertex = access.vertex.then(|| func.const_bits(func.args(inst)[0]));
+        let vertex = match vertex {
+            None => None,
+            Some(Some(number @ 0..3)) => Some(number as u8),
+            Some(_) => return Err(self.unsupported(inst, Some("of a vertex that is not a constant"))),
+        };
         if ty.base == Base::B64 {
             return Err(self.unsupported(inst, Some("of this width")));
         }
-        let slot = self.slot_of(inst, access, 0)?;
+        let slot = self.slot_of(inst, access, access.vertex.into())?;
         let mut lanes = Vec::new();
         for lane in 0..u32::from(ty.lanes) {
-            lanes.push(self.flat_lane(inst, slot, u32::from(access.component) + lane)?);
+            let component = u32::from(access.component) + lane;
+            lanes.push(match vertex {
+                Some(vertex) => self.vertex_lane(inst, slot, component, vertex)?,
+                None => self.flat_lane(inst, slot, component)?,
+            });
         }
         self.define(result, &lanes);
         Ok(())
@@ -268,12 +285,12 @@ impl Selector<'_> {
         for lane in 0..u32::from(ty.lanes) {
             let attribute = self.attribute(inst, slot, u32::from(access.component) + lane)?;
             lanes.push(if half {
-                self.interpolated_half(inst, attribute, [i, j])?
+                self.interpolated_half(attribute, [i, j])
             } else if self.gfx < Gfx::Gfx11 {
                 let first = self.hw(Opcode::v_interp_p1_f32, RegClass::V1, &[i, attribute, M0]);
                 self.hw(Opcode::v_interp_p2_f32, RegClass::V1, &[j, attribute, first, M0])
             } else if !self.parameters() {
-                self.interpolate_apart(attribute, &[i, j])
+                self.interpolate_apart(attribute, 32, [i, j])
             } else {
                 let parameters = self.load_parameters(attribute);
                 let first = self.hw(Opcode::v_interp_p10_f32, RegClass::V1, &[parameters, i, parameters]);
@@ -285,32 +302,25 @@ impl Selector<'_> {
     }
 
     /// A component of 16 bits, whose parameters are in the lower halves of words. Sums have 32 bits up to the last step.
-    fn interpolated_half(
-        &mut self,
-        inst: Inst,
-        attribute: Operand,
-        [i, j]: [Operand; 2],
-    ) -> Selected<Operand> {
+    fn interpolated_half(&mut self, attribute: Operand, [i, j]: [Operand; 2]) -> Operand {
         use Opcode as O;
         let v1 = RegClass::V1;
         if self.gfx >= Gfx::Gfx11 {
             if !self.parameters() {
-                return Err(
-                    self.unsupported(inst, Some("of 16 bits where lanes of the quad may be inactive"))
-                );
+                return self.interpolate_apart(attribute, 16, [i, j]);
             }
             let parameters = self.load_parameters(attribute);
             let first = self.hw(O::v_interp_p10_f16_f32, v1, &[parameters, i, parameters]);
-            return Ok(self.hw(O::v_interp_p2_f16_f32, v1, &[parameters, j, first]));
+            return self.hw(O::v_interp_p2_f16_f32, v1, &[parameters, j, first]);
         }
         // An LDS of 16 banks does not give two parameters at once.
         let first = if self.program.gpu.version() == STONEY {
-            let start = self.hw(O::v_interp_mov_f32, v1, &[Operand::c32(P0), attribute, M0]);
+            let start = self.hw(O::v_interp_mov_f32, v1, &[Operand::c32(VERTICES[0]), attribute, M0]);
             self.hw(O::v_interp_p1lv_f16, v1, &[i, attribute, start, M0])
         } else {
             self.hw(O::v_interp_p1ll_f16, v1, &[i, attribute, M0])
         };
         let last = if self.gfx == Gfx::Gfx8 { O::v_interp_p2_legacy_f16 } else { O::v_interp_p2_f16 };
-        Ok(self.hw(last, v1, &[j, attribute, first, M0]))
+        self.hw(last, v1, &[j, attribute, first, M0])
     }
 }
