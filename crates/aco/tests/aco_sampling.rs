@@ -501,7 +501,7 @@ fn print(shader: &Shader) -> String {
 /// All scenes agree on a GPU of each generation.
 #[test]
 fn images_and_chosen_descriptors() {
-    let seeds: Vec<u64> = (0..rig::seed_count(180)).collect();
+    let seeds: Vec<u64> = rig::seeds(180).collect();
     let outcomes = in_parallel(&seeds, |&seed| {
         let scene = random(seed);
         validate(&scene.shader).unwrap_or_else(|error| panic!("{seed}: {error}\n{}", print(&scene.shader)));
