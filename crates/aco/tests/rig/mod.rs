@@ -172,10 +172,11 @@ pub fn seed_count(otherwise: u64) -> u64 {
     number("UNWEDGE_SEEDS").unwrap_or(otherwise)
 }
 
-/// Leaves out random phases and limits registers, for about half of the seeds. Limits are such that every instruction fits.
+/// Leaves out random phases and limits registers, for about half of the seeds. Limits are such that every instruction fits. With `UNWEDGE_PLAIN=1`
+/// nothing changes.
 pub fn vary(options: &mut Options, seed: u64) {
     let mut rng = Rng::new(seed ^ 0x0b7a_11ed);
-    if rng.below(2) == 0 {
+    if rng.below(2) == 0 || std::env::var_os("UNWEDGE_PLAIN").is_some() {
         return;
     }
     // Options after these add checks, or wait for everything.
@@ -187,7 +188,9 @@ pub fn vary(options: &mut Options, seed: u64) {
     }
     if rng.below(2) == 0 {
         let [sgprs, vgprs] = [56, 32].map(|least| least + 4 * rng.below(8) as u16);
-        options.limits = options.limits.within(&options.gpu, Some(sgprs), Some(vgprs), None);
+        // Before gfx9, full registers are exchanged by exclusive ors, and the emulator takes a value for undefined that was combined with an undefined one.
+        let exchanges = options.gpu.generation() >= Gfx::Gfx9;
+        options.limits = options.limits.within(&options.gpu, Some(sgprs), exchanges.then_some(vgprs), None);
     }
 }
 
