@@ -37,6 +37,13 @@ fn targets() -> Vec<Options> {
     all
 }
 
+/// One of the targets, with other options for other seeds.
+fn varied(targets: &[Options], seed: u64) -> Options {
+    let mut options = targets[seed as usize % targets.len()].clone();
+    rig::vary(&mut options, seed);
+    options
+}
+
 /// How many dwords of a vertex are captured of each stream. `None`: the shader is not compiled, or undefined.
 fn run(shader: &Shader, options: &Options, seed: u64) -> Option<Result<Captures, Problem>> {
     let lanes = options.gpu.lanes() as usize;
@@ -90,9 +97,8 @@ fn placed(captures: &Captures, wanted: &[CapturedOutput]) -> Result<[bool; 2], P
 
 #[test]
 fn captured_outputs_are_in_their_buffers() {
-    let seeds = rig::seed_count(400);
+    let jobs: Vec<u64> = rig::seeds(400).collect();
     let targets = targets();
-    let jobs: Vec<u64> = (0..seeds).collect();
     let results = in_parallel(&jobs, |seed| {
         let mut shader = random_stage(&mut Rng::new(*seed));
         let stage = shader.info.stage;
@@ -103,7 +109,7 @@ fn captured_outputs_are_in_their_buffers() {
         if wanted.is_empty() {
             return None;
         }
-        let options = &targets[*seed as usize % targets.len()];
+        let options = &varied(&targets, *seed);
         let lanes = options.gpu.lanes() as usize;
         let result = run(&shader, options, *seed)?.and_then(|captures| placed(&captures, &wanted));
         Some((
@@ -165,7 +171,7 @@ fn run_primitives(shader: &Shader, options: &Options, seed: u64) -> Option<Resul
 
 #[test]
 fn primitive_shaders_capture_in_order() {
-    let seeds: Vec<u64> = (0..rig::seed_count(600)).collect();
+    let seeds: Vec<u64> = rig::seeds(600).collect();
     let targets = primitive_targets();
     let results = in_parallel(&seeds, |seed| {
         let mut shader = random_stage(&mut Rng::new(*seed));
@@ -175,7 +181,7 @@ fn primitive_shaders_capture_in_order() {
         if capture_outputs(&mut shader, &mut Rng::new(*seed)).is_empty() {
             return None;
         }
-        let options = &targets[*seed as usize % targets.len()];
+        let options = &varied(&targets, *seed);
         let stage = shader.info.stage;
         let result = match stage {
             Stage::Geometry => run(&shader, options, *seed)?

@@ -35,7 +35,7 @@ fn targets() -> Vec<Options> {
 }
 
 fn seeds(count: u64) -> Vec<u64> {
-    (0..rig::seed_count(count)).collect()
+    rig::seeds(count).collect()
 }
 
 /// A vertex shader with the position in the first attribute, and other outputs that depend on the vertex, the instance and the second attribute.

@@ -5,7 +5,7 @@ mod rig;
 
 use rig::straight::{allowed, part_words, stored};
 use rig::translate::{CaseArgument, PartResult, store};
-use rig::{GPUS, seed_count};
+use rig::{GPUS, seeds};
 use unwedge_aco::ir::shape::Variants;
 use unwedge_aco::ir::{
     Block, Definition, FloatFreedom, NewInst, Operand, PhysReg, Program, Pseudo, RegClass, Temp, text,
@@ -279,7 +279,7 @@ fn check(gpu: Gpu, seed: u64) -> Result<(), String> {
 fn optimized_floats_are_the_same() {
     for name in GPUS {
         let gpu = Gpu::new(name).expect("a GPU").with_wave64(true);
-        for seed in 0..seed_count(40) {
+        for seed in seeds(40) {
             if let Err(why) = check(gpu, seed) {
                 panic!("{name}, seed {seed}: {why}");
             }

@@ -7,10 +7,10 @@ mod rig;
 use rig::recorded::assembly;
 use rig::{GPUS, OUTPUT, TABLE, buffer_shader};
 use unwedge_aco::abi::Argument;
+use unwedge_aco::ir::Progress;
 use unwedge_aco::ir::shape::Variants;
-use unwedge_aco::ir::{Progress, RegCounts};
 use unwedge_aco::{
-    Compiled, FRONT_PHASES, Limits, Masked, Options, UNREPAIRED_PHASES, compile, finish_watched, front, valid,
+    Compiled, FRONT_PHASES, Masked, Options, UNREPAIRED_PHASES, compile, finish_with, front, valid,
 };
 use unwedge_check::amdgcn::{CheckOptions, check_words};
 use unwedge_isa::amdgcn::Gpu;
@@ -25,18 +25,12 @@ use unwedge_testkit::shaders::lanes::{
 
 /// What the compiled shader leaves, or what is wrong with it.
 fn executed(shader: &Shader, input: &[u8], gpu: Gpu, seed: u64) -> Result<Vec<u8>, String> {
-    executed_within(shader, input, gpu, seed, &Limits::of(&gpu))
+    executed_with(shader, input, &Options::new(gpu), seed)
 }
 
-/// The same with as many registers as the limits say.
-fn executed_within(
-    shader: &Shader,
-    input: &[u8],
-    gpu: Gpu,
-    seed: u64,
-    limits: &Limits,
-) -> Result<Vec<u8>, String> {
-    let options = Options::new(gpu);
+/// The same with these options.
+fn executed_with(shader: &Shader, input: &[u8], options: &Options, seed: u64) -> Result<Vec<u8>, String> {
+    let gpu = options.gpu;
     let variants = Variants::of(&gpu);
     let mut invalid = None;
     let mut watch = |phase: &'static str, program: &unwedge_aco::ir::Program| {
@@ -48,13 +42,13 @@ fn executed_within(
         }
     };
     let mut shader = shader.clone();
-    let result = front(&mut shader, &options, &mut watch);
+    let result = front(&mut shader, options, &mut watch);
     if let Some(invalid) = invalid {
         return Err(invalid);
     }
     let Masked { mut program, args, float_mode } = result.map_err(|e| e.to_string())?;
     let mut invalid = None;
-    let code = finish_watched(&mut program, limits, &mut |phase, program| {
+    let code = finish_with(&mut program, &options.limits, options.passes, &mut |phase, program| {
         let has_registers = matches!(program.progress, Progress::Allocated | Progress::Eliminated);
         let registers = if has_registers { valid::ra(program) } else { Ok(()) };
         if invalid.is_none()
@@ -79,16 +73,16 @@ fn executed_within(
         timing: Timing::Adversarial { seed },
         ..rig::dispatch(&compiled, &gpu, set)
     };
-    let mut memory = rig::memory(&options, input.to_vec(), OUTPUT_BYTES);
+    let mut memory = rig::memory(options, input.to_vec(), OUTPUT_BYTES);
     rig::execute(&compiled.code, gpu, &mut memory, &dispatch)?;
     Ok(memory.get(OUTPUT, OUTPUT_BYTES).expect("mapped").to_vec())
 }
 
-/// Compares random shaders with the interpreter, with the limits that `limits` gives for a seed.
-fn compare_random(seeds: u64, random: fn(&mut Rng) -> Shader, limits: impl Fn(&Gpu, u64) -> Limits) {
-    let seeds = rig::seed_count(seeds);
+/// Compares random shaders with the interpreter, with the options that `vary` makes for a seed.
+fn compare_random(seeds: u64, random: fn(&mut Rng) -> Shader, vary: impl Fn(&mut Options, u64)) {
+    let seeds = rig::seeds(seeds);
     let mut failures = Vec::new();
-    for seed in 0..seeds {
+    for seed in seeds.clone() {
         let mut rng = Rng::new(seed);
         let shader = random(&mut rng);
         validate(&shader).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{}", print(&shader)));
@@ -98,7 +92,9 @@ fn compare_random(seeds: u64, random: fn(&mut Rng) -> Shader, limits: impl Fn(&G
         let expected =
             interpreted(&shader, &input, gpu.wave64()).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
         let label = format!("seed {seed} {} wave{}", gpu.name(), gpu.lanes());
-        match executed_within(&shader, &input, gpu, seed, &limits(&gpu, seed)) {
+        let mut options = Options::new(gpu);
+        vary(&mut options, seed);
+        match executed_with(&shader, &input, &options, seed) {
             Ok(found) if found == expected => {}
             Ok(found) => {
                 let at = found.iter().zip(&expected).position(|(a, b)| a != b).unwrap_or_default() / 4;
@@ -113,20 +109,19 @@ fn compare_random(seeds: u64, random: fn(&mut Rng) -> Shader, limits: impl Fn(&G
     }
     let count = failures.len();
     failures.truncate(20);
-    assert!(failures.is_empty(), "{count} of {seeds} fail:\n{}", failures.join("\n"));
+    assert!(failures.is_empty(), "{count} of {seeds:?} fail:\n{}", failures.join("\n"));
 }
 
 #[test]
 fn random_flow_does_what_the_interpreter_does() {
-    compare_random(150, random_shader, |gpu, _| Limits::of(gpu));
+    compare_random(150, random_shader, rig::vary);
 }
 
 /// Masks of constructs around each other are spilled to lanes of linear vectors, which stay where they are.
 #[test]
 fn deep_random_flow_with_few_scalar_registers_does_what_the_interpreter_does() {
-    compare_random(80, random_deep, |gpu, seed| {
-        let vgprs = Limits::of(gpu).registers.vgprs;
-        Limits { registers: RegCounts { sgprs: 24 + (seed / 9 % 9 * 2) as u16, vgprs } }
+    compare_random(80, random_deep, |options, seed| {
+        options.limits.registers.sgprs = 24 + (seed / 9 % 9 * 2) as u16;
     });
 }
 

@@ -225,30 +225,32 @@ fn shaders_of_the_suite_do_what_the_interpreter_does() {
 
 #[test]
 fn random_shaders_do_what_the_interpreter_does() {
-    let seeds = rig::seed_count(60);
+    let seeds = rig::seeds(60);
     let targets = targets();
     let only = std::env::var("UNWEDGE_SEED").ok().and_then(|seed| seed.parse().ok());
     let jobs: Vec<u64> = match only {
         Some(seed) => vec![seed],
-        None => (0..seeds).collect(),
+        None => seeds.clone().collect(),
     };
     let results = in_parallel(&jobs, |seed| {
         let shader = random_stage(&mut Rng::new(*seed));
         let (target, options) = &targets[*seed as usize % targets.len()];
+        let mut options = options.clone();
+        rig::vary(&mut options, *seed);
         if only.is_some() {
-            show(&shader, options);
+            show(&shader, &options);
         }
         (
             shader.info.stage,
             target.clone(),
             format!("seed {seed}"),
-            Expected::new(&shader, *seed).verdict(options),
+            Expected::new(&shader, *seed).verdict(&options),
         )
     });
     let mut wrong = report(results);
     let count = wrong.len();
     wrong.truncate(40);
-    assert!(wrong.is_empty(), "{count} of {seeds} are wrong: {wrong:#?}");
+    assert!(wrong.is_empty(), "{count} of {seeds:?} are wrong: {wrong:#?}");
 }
 
 /// A pixel shader of so many loops in each other, out of all of which lanes may go at once; a counter of all loops ends them.

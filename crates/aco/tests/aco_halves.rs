@@ -8,7 +8,7 @@ mod rig;
 use rig::recorded::{MEASURES, assembly, measures};
 use rig::{OUTPUT, TABLE, buffer_shader};
 use unwedge_aco::abi::Argument;
-use unwedge_aco::{Compiled, Options, Passes, compile};
+use unwedge_aco::{Compiled, Options, compile};
 use unwedge_check::amdgcn::{CheckOptions, check_words};
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_isa::amdgcn::model::Gfx;
@@ -29,9 +29,13 @@ fn gpus() -> Vec<Gpu> {
         .collect()
 }
 
-fn compiled(shader: &Shader, gpu: Gpu) -> Result<Compiled, String> {
-    let passes = Passes { validate_ir: true, validate_registers: true, ..Passes::default() };
-    let options = Options { passes, ..Options::new(gpu) };
+/// Compiled with other options for other seeds, if there is a seed.
+fn compiled(shader: &Shader, gpu: Gpu, seed: Option<u64>) -> Result<Compiled, String> {
+    let mut options = Options::new(gpu);
+    if let Some(seed) = seed {
+        rig::vary(&mut options, seed);
+    }
+    (options.passes.validate_ir, options.passes.validate_registers) = (true, true);
     compile(&mut shader.clone(), &options).map_err(|error| error.to_string())
 }
 
@@ -55,7 +59,7 @@ fn executed(compiled: &Compiled, input: &[u8], gpu: Gpu, seed: u64) -> Result<Ve
 
 fn check(shader: &Shader, input: &[u8], gpu: Gpu, seed: u64) -> Result<(), String> {
     let expected = interpreted(shader, input, gpu.wave64())?;
-    let compiled = compiled(shader, gpu)?;
+    let compiled = compiled(shader, gpu, Some(seed))?;
     let found = executed(&compiled, input, gpu, seed)?;
     match difference(&found, &expected) {
         Some(at) => Err(format!("half {at} differs\n{}\n{}", print(shader), assembly(&compiled, &gpu))),
@@ -66,9 +70,8 @@ fn check(shader: &Shader, input: &[u8], gpu: Gpu, seed: u64) -> Result<(), Strin
 #[test]
 fn random_halves_do_what_the_interpreter_does() {
     let gpus = gpus();
-    let seeds = rig::seed_count(12);
     let mut failures = Vec::new();
-    for seed in 0..seeds {
+    for seed in rig::seeds(12) {
         let mut rng = Rng::new(seed);
         let shader = random(&mut rng);
         validate(&shader).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{}", print(&shader)));
@@ -147,7 +150,7 @@ fn figures() {
     for gpu in gpus().into_iter().filter(|gpu| gpu.wave64()) {
         let mut sums = [0.0; MEASURES.len()];
         for seed in 0..200 {
-            let compiled = compiled(&random(&mut Rng::new(seed)), gpu).expect("code");
+            let compiled = compiled(&random(&mut Rng::new(seed)), gpu, None).expect("code");
             let own = measures(&compiled, &gpu, Some(INVOCATIONS));
             sums.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
         }

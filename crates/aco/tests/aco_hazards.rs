@@ -215,7 +215,7 @@ fn every_gpu_has_most_kinds_of_lines_and_every_line_is_of_a_gpu() {
 
 #[test]
 fn random_blocks_have_what_hazards_need() {
-    let seeds = rig::seed_count(400);
+    let seeds = rig::seeds(400);
     let mut inserted = 0;
     for name in rig::GPUS {
         for wave64 in [true, false] {
@@ -224,7 +224,7 @@ fn random_blocks_have_what_hazards_need() {
                 continue;
             }
             let pool = pool(&gpu);
-            for seed in 0..seeds {
+            for seed in seeds.clone() {
                 let own = blocks(&gpu, &pool, &mut Rng::new(seed));
                 let (mut program, _) = machine(&gpu, &own).unwrap_or_else(|error| panic!("{error}"));
                 waits::insert(&mut program);

@@ -54,12 +54,13 @@ fn random(stage: Stage, seed: u64) -> Shader {
 
 fn options(seed: u64) -> Options {
     let name = rig::GPUS[seed as usize % rig::GPUS.len()];
-    Options::new(Gpu::new(name).expect("a GPU").with_wave64((seed / 9).is_multiple_of(2)))
+    let mut options = Options::new(Gpu::new(name).expect("a GPU").with_wave64((seed / 9).is_multiple_of(2)));
+    rig::vary(&mut options, seed);
+    options
 }
 
 fn seeds() -> Vec<u64> {
-    let count = rig::seed_count(120);
-    (0..count).collect()
+    rig::seeds(120).collect()
 }
 
 const UNDEFINED: &str = "undefined, or does not end";

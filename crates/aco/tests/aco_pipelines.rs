@@ -169,7 +169,7 @@ fn compare(
 
 #[test]
 fn linked_programs_do_what_the_interpreter_does() {
-    let seeds = rig::seed_count(4);
+    let seeds = rig::seeds(4);
     let mut targets = Vec::new();
     for name in rig::GPUS {
         for wave64 in [true, false] {
@@ -183,7 +183,7 @@ fn linked_programs_do_what_the_interpreter_does() {
         }
     }
     let mut jobs = Vec::new();
-    for seed in 0..seeds {
+    for seed in seeds {
         for &shape in PipelineShape::ALL {
             jobs.extend(targets.iter().map(|target| (seed, shape, *target)));
         }
@@ -192,6 +192,7 @@ fn linked_programs_do_what_the_interpreter_does() {
         let shaders = shaders(*shape, &mut Rng::new(*seed));
         let mut options = Options::new(*gpu);
         options.graphics.legacy = *legacy;
+        rig::vary(&mut options, *seed);
         let made = compile_pipeline(shaders.iter().rev().cloned().collect(), &options);
         let made = made.map_err(|error| error.to_string());
         let result = made.and_then(|programs| compare(&shaders, programs, &options, *seed));

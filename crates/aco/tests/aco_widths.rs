@@ -5,7 +5,7 @@
 
 mod rig;
 
-use rig::{GPUS, TABLE, seed_count};
+use rig::{GPUS, TABLE, seed_count, seeds};
 use unwedge_aco::abi::Argument;
 use unwedge_aco::{Options, Passes, compile};
 use unwedge_check::amdgcn::{CheckOptions, check_words};
@@ -263,7 +263,7 @@ fn check(name: &str) -> Vec<String> {
         let runs = modes().into_iter().map(|modes| (modes, false)).chain([(modes()[0], true)]);
         for (number, (modes, uniform)) in runs.enumerate() {
             let gpu = Gpu::new(name).expect("a GPU").with_wave64((at + number) % 2 == 0);
-            let mut rng = Rng::new((at * 8 + number) as u64 + 1);
+            let mut rng = Rng::new((at * 8 + number) as u64 + 1 + (seeds(1).start << 32));
             let mut tuples: Vec<Vec<u64>> = (0..count)
                 .map(|_| (0..case.operands.len()).map(|number| case.operand(number, &mut rng)).collect())
                 .collect();

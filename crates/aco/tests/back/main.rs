@@ -9,7 +9,7 @@ use rig::{GPUS, OUTPUT};
 use std::collections::HashMap;
 use unwedge_aco::ir::shape::Variants;
 use unwedge_aco::ir::{Program, RegCounts, text};
-use unwedge_aco::{BackPhase, Code, Limits, Spilled, finish, finish_watched, valid};
+use unwedge_aco::{BackPhase, Code, Limits, Options, Spilled, finish, finish_with, valid};
 use unwedge_check::amdgcn::{Certainty, CheckOptions, check_words};
 use unwedge_isa::amdgcn::{Gfx, Gpu};
 use unwedge_sim::amdgcn::{Dispatch, Initial, Program as Machine, SimMemory, Timing};
@@ -24,11 +24,13 @@ fn gpus() -> impl Iterator<Item = Gpu> {
     })
 }
 
-/// Compiles a program, with both validators after each phase.
-fn compile(program: &Program, limits: &Limits) -> Result<Code, String> {
+/// Compiles a program without some optional phases, which the seed chooses, and with both validators after each phase.
+fn compile(program: &Program, limits: &Limits, seed: u64) -> Result<Code, String> {
     let variants = Variants::of(&program.gpu);
+    let mut options = Options::new(program.gpu);
+    rig::vary(&mut options, seed);
     let mut wrong = None;
-    let code = finish_watched(&mut program.clone(), limits, &mut |phase, program| {
+    let code = finish_with(&mut program.clone(), limits, options.passes, &mut |phase, program| {
         let mut violations = valid::ir(program, &variants).err().unwrap_or_default();
         if matches!(phase, BackPhase::Allocate | BackPhase::Eliminate) {
             violations.extend(valid::ra(program).err().unwrap_or_default());
@@ -90,7 +92,7 @@ fn try_one(gpu: Gpu, seed: u64, width: usize, limits: &Limits) -> Result<Spilled
 }
 
 fn try_program(program: &Program, gpu: Gpu, seed: u64, limits: &Limits) -> Result<Code, String> {
-    let code = compile(program, limits)?;
+    let code = compile(program, limits, seed)?;
     let mut expected = HashMap::new();
     let lanes = gpu.lanes() as usize;
     for first in (0..LANES).step_by(lanes) {
@@ -115,13 +117,10 @@ fn try_program(program: &Program, gpu: Gpu, seed: u64, limits: &Limits) -> Resul
 
 /// Tries random programs on every generation, with the limits that `limits` gives for a seed. Returns the most that one spilled.
 fn try_all(limits: impl Fn(&Gpu, u64) -> Limits) -> Spilled {
-    let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse().ok());
-    let first = number("UNWEDGE_FIRST_SEED").unwrap_or(0);
-    let count = number("UNWEDGE_SEEDS").unwrap_or(4);
     let mut spills = Spilled::default();
     for gpu in gpus() {
         let mut failures = 0;
-        for seed in first..first + count {
+        for seed in rig::seeds(4) {
             let width = [3, 8, 20][seed as usize % 3];
             let tried = try_one(gpu, seed, width, &limits(&gpu, seed));
             let own = tried.as_ref().copied().unwrap_or_default();

@@ -19,10 +19,12 @@ pub mod texts;
 pub mod textures;
 pub mod translate;
 
+use std::ops::Range;
 use unwedge_aco::abi::Argument;
-use unwedge_aco::{Code, Compiled, Options};
+use unwedge_aco::{Code, Compiled, OPTIONS, Options};
 use unwedge_isa::amdgcn::{Gfx, Gpu};
 use unwedge_sim::amdgcn::{Dispatch, Initial, Program, SCRATCH_BUFFER, SimMemory, run};
+use unwedge_testkit::mutate::Rng;
 use unwedge_testkit::pack::bytes;
 
 /// One GPU of each generation.
@@ -155,9 +157,41 @@ pub fn output(memory: &SimMemory, words: usize) -> Vec<u32> {
     bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
 }
 
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+/// The seeds of the random inputs that a test takes: as many as `UNWEDGE_SEEDS` says, else so many, from `UNWEDGE_FIRST_SEED` on, else from 0.
+pub fn seeds(otherwise: u64) -> Range<u64> {
+    let first = number("UNWEDGE_FIRST_SEED").unwrap_or(0);
+    first..first.saturating_add(seed_count(otherwise))
+}
+
 /// How many random inputs a test takes: `UNWEDGE_SEEDS`, else so many.
 pub fn seed_count(otherwise: u64) -> u64 {
-    std::env::var("UNWEDGE_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(otherwise)
+    number("UNWEDGE_SEEDS").unwrap_or(otherwise)
+}
+
+/// Leaves out random phases and limits registers, for about half of the seeds. Limits are such that every instruction fits. With `UNWEDGE_PLAIN=1`
+/// nothing changes.
+pub fn vary(options: &mut Options, seed: u64) {
+    let mut rng = Rng::new(seed ^ 0x0b7a_11ed);
+    if rng.below(2) == 0 || std::env::var_os("UNWEDGE_PLAIN").is_some() {
+        return;
+    }
+    // Options after these add checks, or wait for everything.
+    let optional = OPTIONS.iter().take_while(|option| option.name != "validateir");
+    for option in optional {
+        if rng.below(3) == 0 {
+            options.passes = options.passes.with(option.name).expect("an option");
+        }
+    }
+    if rng.below(2) == 0 {
+        let [sgprs, vgprs] = [56, 32].map(|least| least + 4 * rng.below(8) as u16);
+        // Before gfx9, full registers are exchanged by exclusive ors, and the emulator takes a value for undefined that was combined with an undefined one.
+        let exchanges = options.gpu.generation() >= Gfx::Gfx9;
+        options.limits = options.limits.within(&options.gpu, Some(sgprs), exchanges.then_some(vgprs), None);
+    }
 }
 
 /// The text of a compute shader with a buffer that it reads (`r0`) and one that it writes (`r1`).

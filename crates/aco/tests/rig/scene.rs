@@ -235,7 +235,8 @@ impl Scene {
     /// Compiles and runs the shader for a GPU, and compares what it leaves with the interpreter.
     pub fn judge(&self, gpu: Gpu) -> Outcome {
         let generation = gpu.generation();
-        let options = Options::new(gpu);
+        let mut options = Options::new(gpu);
+        super::vary(&mut options, self.seed);
         let mut rng = Rng::new(self.seed ^ 0x5eed);
         let mut shader = self.shader.clone();
         shader.info.float_modes[1].flush = Some(false);

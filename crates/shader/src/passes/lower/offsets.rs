@@ -1,10 +1,8 @@
-//! Lowers texel offsets: takes any shader; afterwards no fetch, load, store or gather has one. Cubes and texel buffers never have them.
+//! Lowers texel offsets: takes any shader; afterwards no fetch, load or store has one. Cubes and texel buffers never have them.
 //!
-//! Offsets are added to coordinates in texels. Those of a gather, which reads the base level alone, are divided by the size of that level
-//! and added to normalized coordinates, which is only as exact as the machine's coordinates. Sampling keeps its offsets, because
-//! the level is not known in advance.
+//! Offsets are added to coordinates in texels. Sampling and gathers keep theirs, because the level, and so the size of a texel, is not known in advance.
 
-use crate::ir::{Base, Builder, Function, ImageFlags, Inst, Op, Payload, Shader, Type, Value};
+use crate::ir::{Builder, Function, ImageFlags, Inst, Op, Payload, Shader, Value};
 
 /// Lowers texel offsets.
 pub fn lower_texel_offsets(shader: &mut Shader) -> bool {
@@ -18,7 +16,7 @@ pub fn lower_texel_offsets(shader: &mut Shader) -> bool {
 fn has_offset(func: &Function, inst: Inst) -> bool {
     let Payload::Image(image) = func.payload(inst) else { return false };
     image.flags.has(ImageFlags::OFFSET)
-        && matches!(func.op(inst), Op::ImageFetch | Op::ImageLoad | Op::ImageStore | Op::ImageGather)
+        && matches!(func.op(inst), Op::ImageFetch | Op::ImageLoad | Op::ImageStore)
 }
 
 fn lower(func: &mut Function, inst: Inst) {
@@ -28,34 +26,15 @@ fn lower(func: &mut Function, inst: Inst) {
     let mut args = func.args(inst).to_vec();
     let (coordinates, offset) = (args[fixed - 1], args[fixed + at]);
     let ty = func.ty(coordinates);
-    let gathers = func.op(inst) == Op::ImageGather;
     let mut b = Builder::before(func, inst);
-    let size = gathers.then(|| {
-        let layers = u8::from(image.flags.has(ImageFlags::ARRAY));
-        let lanes = image.dim.coordinates() + layers;
-        let mut asked = image;
-        asked.flags = image.flags.without(ImageFlags::OPERANDS);
-        let level = b.u32(0);
-        b.value(Op::ImageSize, Payload::Image(asked), &[args[0], level], Type { base: Base::B32, lanes })
-    });
     let mut lanes: Vec<Value> = Vec::new();
     for lane in 0..ty.lanes {
-        let coordinate = b.extract(coordinates, lane);
-        if lane >= image.dim.coordinates() || lane >= b.func.ty(offset).lanes {
-            lanes.push(coordinate);
-            continue;
+        let mut coordinate = b.extract(coordinates, lane);
+        if lane < image.dim.coordinates() && lane < b.func.ty(offset).lanes {
+            let texels = b.extract(offset, lane);
+            coordinate = b.alu(Op::IAdd, &[coordinate, texels]);
         }
-        let texels = b.extract(offset, lane);
-        lanes.push(match size {
-            None => b.alu(Op::IAdd, &[coordinate, texels]),
-            Some(size) => {
-                let size = b.extract(size, lane);
-                let size = b.convert(Op::U2F, ty.base, size);
-                let texels = b.convert(Op::I2F, ty.base, texels);
-                let part = b.alu(Op::FDiv, &[texels, size]);
-                b.alu(Op::FAdd, &[coordinate, part])
-            }
-        });
+        lanes.push(coordinate);
     }
     args[fixed - 1] = b.vec(&lanes);
     args.remove(fixed + at);
