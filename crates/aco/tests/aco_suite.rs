@@ -58,17 +58,18 @@ fn put(table: &mut [u32], set: u32, binding: u32, shader: &Shader, words: &[u32]
 /// An image of a script as it is in memory.
 fn placed(number: u64, image: &Image) -> Result<LinearImage, String> {
     let [width, height, depth] = image.size;
-    let texels = width.saturating_mul(height);
-    if image.dimensions > 2 || depth > 1 || image.samples > 1 || texels == 0 {
-        return Err(format!("images of {} dimensions and {} samples", image.dimensions, image.samples));
+    if !image.samples.is_power_of_two() || image.samples > 32 {
+        return Err(format!("images of {} samples", image.samples));
     }
     Ok(LinearImage {
         base: IMAGES + number * BUFFER_STRIDE,
         width,
         height,
-        row: image.dimensions == 1,
+        depth,
+        dimensions: image.dimensions,
+        samples: image.samples,
         format: image.format.clone(),
-        texel_bytes: image.bytes.len() as u32 / texels,
+        texel_bytes: (image.bytes.len() / image.defined.len().max(1)) as u32,
     })
 }
 
@@ -187,7 +188,7 @@ fn compute_scripts_hold_on_the_emulator() {
     let (mut passed, mut number, mut failures) = (0, 0, Vec::new());
     let mut others: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for row in data::rows(&suite) {
-        if row["pipelines"] != "compute" || row["lavapipe"] != "pass" {
+        if row["pipelines"] != "compute" {
             continue;
         }
         let name = &row["test"];

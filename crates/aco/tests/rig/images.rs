@@ -1,4 +1,4 @@
-//! Linear images with one level in the emulator's memory, and their descriptors.
+//! Linear images with one level in the emulator's memory, and their descriptors. Each slice is a plane for every sample.
 
 use unwedge_hw::amd::formats;
 use unwedge_isa::amdgcn::Gfx;
@@ -6,15 +6,19 @@ use unwedge_isa::amdgcn::Gfx;
 /// Bytes to a multiple of which rows are as long.
 const ROW: u32 = 256;
 
-/// An image of one or two dimensions.
+/// An image of one to three dimensions.
 #[derive(Debug, Clone)]
 pub struct LinearImage {
     /// Where it is; a multiple of 256.
     pub base: u64,
     pub width: u32,
     pub height: u32,
-    /// It has one dimension.
-    pub row: bool,
+    /// Slices of an image of three dimensions.
+    pub depth: u32,
+    /// One to three.
+    pub dimensions: u8,
+    /// Samples of a texel.
+    pub samples: u32,
     /// Its format as Vulkan names it, such as `R8G8B8A8_UNORM`.
     pub format: String,
     pub texel_bytes: u32,
@@ -43,7 +47,11 @@ impl LinearImage {
 
     /// Its descriptor. `None`: the GPU does not have the format.
     pub fn descriptor(&self, generation: Gfx) -> Option<[u32; 8]> {
-        let (components, number) = components(&self.format)?;
+        let (mut components, number) = components(&self.format)?;
+        // 64 bits are two components of 32.
+        if let [('R', 64)] = components[..] {
+            components = vec![('R', 32), ('G', 32)];
+        }
         let number = if matches!(number, "SFLOAT" | "UFLOAT") { "FLOAT" } else { number };
         let bits: Vec<String> = components.iter().rev().map(|(_, bits)| bits.to_string()).collect();
         let wanted = bits.join("_");
@@ -55,36 +63,60 @@ impl LinearImage {
             None => u32::from(wanted == 'A'),
         };
         let select = (0..).zip("RGBA".chars()).fold(0, |all, (at, wanted)| all | select(wanted) << (3 * at));
-        let kind = if self.row { 8 } else { 9 };
+        let kind = match self.dimensions {
+            1 => 8,
+            3 => 10,
+            _ if self.samples > 1 => 14,
+            _ => 9,
+        };
         let linear = if generation <= Gfx::Gfx8 { 8 } else { 0 };
-        let third = select | linear << 20 | kind << 28;
-        let [width, height] = [self.width, self.height].map(|size| size - 1);
+        // The logarithm of the samples is the last level.
+        let last = self.samples.ilog2();
+        let third =
+            select | last << if generation >= Gfx::Gfx12 { 15 } else { 16 } | linear << 20 | kind << 28;
+        let [width, height, depth] = [self.width, self.height, self.depth].map(|size| size - 1);
         let first = (self.base >> 8) as u32;
         Some(match generation {
             generation if generation < Gfx::Gfx10 => {
                 let pitch = self.pitch() / self.texel_bytes - 1;
-                [first, code << 20, width | height << 14, third, pitch << 13, 0, 0, 0]
+                [first, code << 20, width | height << 14, third, depth | pitch << 13, 0, 0, 0]
             }
             Gfx::Gfx12 => {
-                [first, code << 17 | (width & 3) << 30, width >> 2 | height << 14, third, 0, 0, 0, 0]
+                [first, code << 17 | (width & 3) << 30, width >> 2 | height << 14, third, depth, 0, 0, 0]
             }
-            _ => [first, code << 20 | (width & 3) << 30, width >> 2 | height << 14, third, 0, 0, 0, 0],
+            _ => [first, code << 20 | (width & 3) << 30, width >> 2 | height << 14, third, depth, 0, 0, 0],
+        })
+    }
+
+    /// Bytes of its memory.
+    pub fn bytes(&self) -> usize {
+        (self.pitch() as usize) * (self.height * self.depth * self.samples) as usize
+    }
+
+    /// Where the texels of a script or of the interpreter are, in their order: slices, rows, texels, samples.
+    fn places(&self) -> impl Iterator<Item = usize> {
+        let texels = u64::from(self.width) * u64::from(self.height);
+        (0..texels * u64::from(self.depth)).flat_map(move |number| {
+            let (slice, rest) = (number / texels, number % texels);
+            let (y, x) = (rest / u64::from(self.width), rest % u64::from(self.width));
+            (0..u64::from(self.samples)).map(move |sample| {
+                let row = (slice * u64::from(self.samples) + sample) * u64::from(self.height) + y;
+                (row * u64::from(self.pitch()) + x * u64::from(self.texel_bytes)) as usize
+            })
         })
     }
 
     /// Its memory, of texels that follow each other.
     pub fn with_pitch(&self, texels: &[u8]) -> Vec<u8> {
-        let mut content = Vec::new();
-        for row in texels.chunks((self.width * self.texel_bytes) as usize) {
-            content.extend_from_slice(row);
-            content.resize(content.len().next_multiple_of(ROW as usize), 0);
+        let mut content = vec![0; self.bytes()];
+        for (place, texel) in self.places().zip(texels.chunks_exact(self.texel_bytes as usize)) {
+            content[place..place + texel.len()].copy_from_slice(texel);
         }
         content
     }
 
     /// The texels of its memory.
     pub fn without_pitch(&self, content: &[u8]) -> Vec<u8> {
-        let rows = content.chunks(self.pitch() as usize);
-        rows.flat_map(|row| &row[..(self.width * self.texel_bytes) as usize]).copied().collect()
+        self.places().flat_map(|place| &content[place..place + self.texel_bytes as usize]).copied().collect()
     }
 }
