@@ -140,7 +140,9 @@ impl Executor for Emulator<'_> {
             memory.map(linear.base, linear.with_pitch(&image.bytes)).map_err(|e| format!("{e:?}"))?;
         }
         let report = check_words(&compiled.code.words, &gpu, &CheckOptions::default());
-        assert_eq!(report.faults().next(), None, "the checker finds nothing");
+        if let Some(finding) = report.faults().next() {
+            return Err(format!("emulator: the checker finds {finding:?}"));
+        }
         let dispatch = dispatch(&compiled, &gpu, run, shader.info.workgroup_size);
         rig::execute(&compiled.code, gpu, &mut memory, &dispatch)
             .map_err(|fault| format!("emulator: {fault}"))?;

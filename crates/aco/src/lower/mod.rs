@@ -16,8 +16,8 @@ use unwedge_isa::amdgcn::{Gfx, Gpu};
 use unwedge_shader::ir::{Shader, Stage};
 use unwedge_shader::passes::{
     self, DivisionOptions, FloatOptions, HandleOptions, Int64Options, NarrowOptions, Quads, Reductions,
-    SubgroupOptions, TextureOptions, lower_division, lower_floats, lower_handles, lower_int64, lower_narrow,
-    lower_nonuniform, lower_subgroups, lower_texel_offsets, lower_textures,
+    SubgroupOptions, TextureOptions, lower_division, lower_fetch_offsets, lower_floats, lower_handles,
+    lower_int64, lower_narrow, lower_nonuniform, lower_subgroups, lower_textures,
 };
 
 /// Lowers a shader for a GPU.
@@ -39,7 +39,8 @@ pub fn lower(shader: &mut Shader, options: &Options) {
     // Indexed inputs and outputs became chosen lanes of slots.
     let mut changed = arrays::choose_lanes(shader);
     changed |= lower_textures(shader, &TextureOptions { sizes: false, ..TextureOptions::ALL });
-    changed |= lower_texel_offsets(shader);
+    // Sampling and gathers have offsets.
+    changed |= lower_fetch_offsets(shader);
     changed |= atomics::lower(shader, options);
     // A scalar register has a buffer's handle where all lanes choose the same.
     let chosen = lower_handles(shader, &HandleOptions { uniform_buffers: true });

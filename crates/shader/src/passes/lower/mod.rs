@@ -30,7 +30,7 @@ pub use io::{lower_io, remove_unread_outputs};
 pub use locals::lower_locals;
 pub use narrow::{NarrowOptions, lower_narrow};
 pub use nonuniform::lower_nonuniform;
-pub use offsets::lower_texel_offsets;
+pub use offsets::{lower_fetch_offsets, lower_texel_offsets};
 pub use outputs::{collect_outputs, lower_outputs};
 pub use subgroups::{Quads, Reductions, SubgroupOptions, lower_subgroups};
 pub use textures::{TextureOptions, lower_textures};

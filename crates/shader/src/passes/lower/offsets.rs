@@ -1,24 +1,38 @@
-//! Lowers texel offsets: takes any shader; afterwards no fetch, load, store or gather has one. Cubes and texel buffers never have them.
+//! Lowers texel offsets: takes any shader; afterwards no fetch, load, store or gather of the base level has one. Cubes and texel buffers never
+//! have them.
 //!
-//! Offsets are added to coordinates in texels. Those of a gather, which reads the base level alone, are divided by the size of that level
-//! and added to normalized coordinates, which is only as exact as the machine's coordinates. Sampling keeps its offsets, because
-//! the level is not known in advance.
+//! Offsets are added to coordinates in texels. Those of a gather, if asked for, are divided by the size of the base level
+//! and added to normalized coordinates, which is only as exact as the machine's coordinates. Sampling and gathers of other levels keep their offsets,
+//! because the level is not known in advance.
 
 use crate::ir::{Base, Builder, Function, ImageFlags, Inst, Op, Payload, Shader, Type, Value};
 
-/// Lowers texel offsets.
+/// Lowers texel offsets, also those of gathers from the base level.
 pub fn lower_texel_offsets(shader: &mut Shader) -> bool {
+    lower_offsets(shader, true)
+}
+
+/// Lowers texel offsets of fetches, loads and stores.
+pub fn lower_fetch_offsets(shader: &mut Shader) -> bool {
+    lower_offsets(shader, false)
+}
+
+fn lower_offsets(shader: &mut Shader, gathers: bool) -> bool {
     shader.functions_mut().iter_mut().fold(false, |changed, func| {
-        let accesses: Vec<Inst> = func.walk().filter(|&inst| has_offset(func, inst)).collect();
+        let accesses: Vec<Inst> = func.walk().filter(|&inst| is_lowered(func, inst, gathers)).collect();
         accesses.iter().for_each(|&inst| lower(func, inst));
         changed | !accesses.is_empty()
     })
 }
 
-fn has_offset(func: &Function, inst: Inst) -> bool {
+fn is_lowered(func: &Function, inst: Inst, gathers: bool) -> bool {
     let Payload::Image(image) = func.payload(inst) else { return false };
     image.flags.has(ImageFlags::OFFSET)
-        && matches!(func.op(inst), Op::ImageFetch | Op::ImageLoad | Op::ImageStore | Op::ImageGather)
+        && match func.op(inst) {
+            Op::ImageFetch | Op::ImageLoad | Op::ImageStore => true,
+            Op::ImageGather => gathers && !image.flags.any(ImageFlags::LOD.or(ImageFlags::BIAS)),
+            _ => false,
+        }
 }
 
 fn lower(func: &mut Function, inst: Inst) {
