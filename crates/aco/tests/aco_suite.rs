@@ -2,24 +2,25 @@
 
 mod rig;
 
-use rig::images::LinearImage;
+use rig::images::{LinearImage, texel_buffer};
+use rig::scene::sampler_words;
 use std::collections::BTreeMap;
-use unwedge_aco::abi::{Argument, descriptor_offset};
+use unwedge_aco::abi::{Argument, descriptor_bytes, descriptor_offset};
 use unwedge_aco::{Compiled, Options, compile};
 use unwedge_check::amdgcn::{CheckOptions, check_words};
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_shader::front::spirv::{Options as ReadOptions, Reader, words};
 use unwedge_shader::ir::{Shader, Stage};
 use unwedge_sim::amdgcn::{Dispatch, SimMemory, Timing};
-use unwedge_testkit::amber::{self, AmberReason, ComputeRun, Executor, Image};
+use unwedge_testkit::amber::{self, AmberReason, BoundDescriptor, ComputeRun, Executor, Image};
 use unwedge_testkit::data;
 use unwedge_testkit::pack::bytes;
 
 const GPUS: [&str; 4] = ["gfx900", "gfx1030", "gfx1100", "gfx1200"];
 const TABLES: u64 = 0x0001_0000;
 /// Bytes between the tables of descriptor sets.
-const TABLE_STRIDE: u64 = 0x1000;
-const PUSH: u64 = 0x000f_0000;
+const TABLE_STRIDE: u64 = 0x1_0000;
+const PUSH: u64 = 0x00f0_0000;
 const BUFFERS: u64 = 0x1000_0000;
 const BUFFER_STRIDE: u64 = 0x0100_0000;
 const IMAGES: u64 = 0x4000_0000;
@@ -45,13 +46,27 @@ fn compiled(module: &[u8], run: &ComputeRun<'_>, options: &Options) -> Result<(C
     Ok((compiled, shader))
 }
 
-/// Puts a descriptor into the table of its set, where the shader expects it. A binding that the shader does not have is left out.
-fn put(table: &mut [u32], set: u32, binding: u32, shader: &Shader, words: &[u32]) -> Result<(), String> {
-    let of_shader = shader.resources.values().any(|data| (data.set, data.binding) == (set, binding));
-    let Some(at) = descriptor_offset(shader, set, binding).filter(|_| of_shader) else { return Ok(()) };
-    let at = at as usize / 4;
-    let place = table.get_mut(at..at + words.len()).ok_or("the binding is past the end of the table")?;
-    place.copy_from_slice(words);
+/// Puts a descriptor into the table of its set, where the shader expects it: the words, those of its sampler, and its number in the binding.
+/// A binding that the shader does not have is left out.
+fn put(
+    table: &mut Vec<u32>,
+    shader: &Shader,
+    (set, binding): (u32, u32),
+    index: u32,
+    words: &[u32],
+    sampler: Option<&[u32; 4]>,
+) -> Result<(), String> {
+    let mut of_shader = shader.resources.values().filter(|data| (data.set, data.binding) == (set, binding));
+    let Some(data) = of_shader.next() else { return Ok(()) };
+    let start = descriptor_offset(shader, set, binding).ok_or("the place of the binding is not known")?;
+    let at = (start + index * descriptor_bytes(data.class)) as usize / 4;
+    // A sampler alone is where it is; one with an image follows it.
+    let after = if words.is_empty() { 0 } else { 16 };
+    table.resize(table.len().max(at + 32), 0);
+    table[at..at + words.len()].copy_from_slice(words);
+    if let Some(sampler) = sampler {
+        table[at + after..at + after + 4].copy_from_slice(sampler);
+    }
     Ok(())
 }
 
@@ -112,16 +127,32 @@ impl Executor for Emulator<'_> {
         let mut tables: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         let bases: Vec<u64> =
             (0..buffers.len() as u64).map(|number| BUFFERS + number * BUFFER_STRIDE).collect();
-        for (&(set, binding), &buffer) in run.bindings {
-            let table = tables.entry(set).or_insert_with(|| vec![0; TABLE_STRIDE as usize / 4]);
-            let words = rig::descriptor(bases[buffer], buffers[buffer].len(), gpu.generation());
-            put(table, set, binding, &shader, &words)?;
-        }
-        for (&(set, binding), &image) in run.images {
-            let table = tables.entry(set).or_insert_with(|| vec![0; TABLE_STRIDE as usize / 4]);
-            let words =
-                linear[image].descriptor(gpu.generation()).ok_or("the GPU does not have the format")?;
-            put(table, set, binding, &shader, &words)?;
+        let generation = gpu.generation();
+        let unknown = "the GPU does not have the format";
+        for (&point, descriptors) in run.bindings {
+            let table = tables.entry(point.0).or_default();
+            for (index, descriptor) in (0..).zip(descriptors) {
+                match descriptor {
+                    &BoundDescriptor::Buffer { buffer, offset, size } => {
+                        let words = rig::descriptor(bases[buffer] + offset as u64, size, generation);
+                        put(table, &shader, point, index, &words, None)?;
+                    }
+                    BoundDescriptor::TexelBuffer { buffer, format } => {
+                        let size = buffers[*buffer].len();
+                        let words = texel_buffer(bases[*buffer], size, format, generation).ok_or(unknown)?;
+                        put(table, &shader, point, index, &words, None)?;
+                    }
+                    BoundDescriptor::Image { image, sampler } => {
+                        let words = linear[*image].descriptor(generation).ok_or(unknown)?;
+                        let sampler = sampler.map(|sampler| sampler_words(&sampler, generation));
+                        put(table, &shader, point, index, &words, sampler.as_ref())?;
+                    }
+                    BoundDescriptor::Sampler(sampler) => {
+                        let words = sampler_words(sampler, generation);
+                        put(table, &shader, point, index, &[], Some(&words))?;
+                    }
+                }
+            }
         }
         for (set, table) in tables {
             memory
@@ -163,29 +194,14 @@ impl Executor for Emulator<'_> {
     }
 }
 
-/// The modules of every script by shader.
-fn script_modules(
-    archive: &BTreeMap<String, Vec<u8>>,
-    table: &str,
-) -> BTreeMap<String, BTreeMap<String, Vec<u8>>> {
-    let files: BTreeMap<&str, &Vec<u8>> =
-        archive.iter().filter_map(|(path, bytes)| Some((path.rsplit('/').next()?, bytes))).collect();
-    let mut modules: BTreeMap<String, BTreeMap<String, Vec<u8>>> = BTreeMap::new();
-    for row in data::rows(table).iter().filter(|row| row["stage"] == "compute") {
-        if let Some(bytes) = files.get(row["module"].as_str()) {
-            let own = modules.entry(row["script"].clone()).or_default();
-            own.insert(row["shader"].clone(), (*bytes).clone());
-        }
-    }
-    modules
-}
-
 #[test]
 fn compute_scripts_hold_on_the_emulator() {
     let Some(suite) = data::text("adreno/graphics/suite.csv") else { return };
     let Some(table) = data::text("cts-amber/spirv.csv") else { return };
-    let archive: BTreeMap<_, _> = data::archive("cts-amber/spirv.tar.gz").into_iter().collect();
-    let modules = script_modules(&archive, &table);
+    let drivers = data::text("amd/cts/baseline.csv.gz").unwrap_or_default();
+    let archives = ["cts-amber/spirv.tar.gz", "amd/cts/spirv.tar.gz"]
+        .map(|name| data::archive(name).into_iter().collect::<BTreeMap<_, _>>());
+    let modules = amber::script_modules(&archives, [&table, &drivers]);
     let all = std::env::var_os("UNWEDGE_ALL").is_some();
     let (mut passed, mut number, mut failures) = (0, 0, Vec::new());
     let mut others: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -196,8 +212,6 @@ fn compute_scripts_hold_on_the_emulator() {
         let name = &row["test"];
         let Some(own) = modules.get(name) else { continue };
         let Some(text) = data::text(&format!("cts-amber/{name}")) else { continue };
-        let own: BTreeMap<String, &[u8]> =
-            own.iter().map(|(name, bytes)| (name.clone(), bytes.as_slice())).collect();
         let folder = name.rsplit_once('/').map_or("", |(folder, _)| folder);
         let script = amber::parse(&text, &|file| data::text(&format!("cts-amber/{folder}/{file}")));
         number += 1;
@@ -206,7 +220,7 @@ fn compute_scripts_hold_on_the_emulator() {
             if !all && number % GPUS.len() != at {
                 continue;
             }
-            let mut executor = Emulator { modules: &own, gpu: Gpu::new(gpu).expect("a GPU") };
+            let mut executor = Emulator { modules: own, gpu: Gpu::new(gpu).expect("a GPU") };
             let result = script.as_ref().map_err(Clone::clone).and_then(|script| script.run(&mut executor));
             let label = format!("{name} {gpu}");
             match result {

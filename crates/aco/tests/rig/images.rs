@@ -2,6 +2,7 @@
 
 use unwedge_hw::amd::formats;
 use unwedge_isa::amdgcn::Gfx;
+use unwedge_shader::interp::TexelFormat;
 
 /// Bytes to a multiple of which rows are as long.
 const ROW: u32 = 256;
@@ -40,6 +41,47 @@ fn components(format: &str) -> Option<(Vec<(char, u32)>, &str)> {
     Some((all, number))
 }
 
+/// A format as descriptors have it.
+struct HardwareFormat<'f> {
+    data: String,
+    number: &'f str,
+    /// What gives red, green, blue and alpha.
+    select: u32,
+}
+
+fn hardware_format(format: &str) -> Option<HardwareFormat<'_>> {
+    let (mut components, number) = components(format)?;
+    // 64 bits are two components of 32.
+    if let [('R', 64)] = components[..] {
+        components = vec![('R', 32), ('G', 32)];
+    }
+    let number = if matches!(number, "SFLOAT" | "UFLOAT") { "FLOAT" } else { number };
+    let bits: Vec<String> = components.iter().rev().map(|(_, bits)| bits.to_string()).collect();
+    // 4 and up are the components, 0 and 1 these numbers.
+    let select = |wanted: char| match (4u32..).zip(&components).find(|(_, (have, _))| *have == wanted) {
+        Some((source, _)) => source,
+        None => u32::from(wanted == 'A'),
+    };
+    let select = (0..).zip("RGBA".chars()).fold(0, |all, (at, wanted)| all | select(wanted) << (3 * at));
+    Some(HardwareFormat { data: bits.join("_"), number, select })
+}
+
+/// A texel buffer of so many bytes. `None`: the GPU does not have the format.
+pub fn texel_buffer(base: u64, bytes: usize, format: &str, generation: Gfx) -> Option<[u32; 4]> {
+    let HardwareFormat { data, number, select } = hardware_format(format)?;
+    let is_it = |code: &u32| formats::buffer(*code, generation) == Some((data.as_str(), number));
+    let code = (0..256).find(is_it)?;
+    let stride = TexelFormat::parse(format)?.bytes() as u32;
+    let coded = match generation {
+        Gfx::Gfx10 | Gfx::Gfx10_3 => code << 12 | 1 << 24,
+        generation if generation >= Gfx::Gfx11 => code << 12,
+        _ => (code >> 4) << 12 | (code & 15) << 15,
+    };
+    let count = bytes as u32 / stride;
+    let records = if generation == Gfx::Gfx8 { count * stride } else { count };
+    Some([base as u32, (base >> 32) as u32 | stride << 16, records, select | coded])
+}
+
 impl LinearImage {
     fn pitch(&self) -> u32 {
         (self.width * self.texel_bytes).next_multiple_of(ROW)
@@ -47,22 +89,9 @@ impl LinearImage {
 
     /// Its descriptor. `None`: the GPU does not have the format.
     pub fn descriptor(&self, generation: Gfx) -> Option<[u32; 8]> {
-        let (mut components, number) = components(&self.format)?;
-        // 64 bits are two components of 32.
-        if let [('R', 64)] = components[..] {
-            components = vec![('R', 32), ('G', 32)];
-        }
-        let number = if matches!(number, "SFLOAT" | "UFLOAT") { "FLOAT" } else { number };
-        let bits: Vec<String> = components.iter().rev().map(|(_, bits)| bits.to_string()).collect();
-        let wanted = bits.join("_");
-        let is_it = |code: &u32| formats::image(*code, generation) == Some((wanted.as_str(), number));
+        let HardwareFormat { data, number, select } = hardware_format(&self.format)?;
+        let is_it = |code: &u32| formats::image(*code, generation) == Some((data.as_str(), number));
         let code = (0..1024).find(is_it)?;
-        // What gives red, green, blue and alpha: 4 and up are the components, 0 and 1 these numbers.
-        let select = |wanted: char| match (4u32..).zip(&components).find(|(_, (have, _))| *have == wanted) {
-            Some((source, _)) => source,
-            None => u32::from(wanted == 'A'),
-        };
-        let select = (0..).zip("RGBA".chars()).fold(0, |all, (at, wanted)| all | select(wanted) << (3 * at));
         let kind = match self.dimensions {
             1 => 8,
             3 => 10,

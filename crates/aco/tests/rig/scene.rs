@@ -176,7 +176,8 @@ fn texel_words(base: u64, count: u32, names: FormatNames, generation: Gfx) -> [u
     [base as u32, (base >> 32) as u32 | bytes << 16, records, format]
 }
 
-fn sampler_words(sampler: &Sampler, generation: Gfx) -> [u32; 4] {
+/// The descriptor of a sampler. Borders are black, transparent or not, or white.
+pub fn sampler_words(sampler: &Sampler, generation: Gfx) -> [u32; 4] {
     let wrap = |wrap| match wrap {
         Wrap::Repeat => 0,
         Wrap::MirroredRepeat => 1,
@@ -201,7 +202,14 @@ fn sampler_words(sampler: &Sampler, generation: Gfx) -> [u32; 4] {
     let filters = u32::from(sampler.mag_linear) << 20 | u32::from(sampler.min_linear) << 22;
     let mips = if sampler.mip_linear { 2 } else { 1 } << 26;
     let bias = ((sampler.bias * 256.0) as i32 & 0x3fff) as u32;
-    [x | y << 3 | z << 6 | compare << 12, least | most << lod_bits, bias | filters | mips, 0]
+    let unnormalized = u32::from(sampler.unnormalized) << 15;
+    let border = match sampler.border {
+        [0, 0, 0, 0] => 0,
+        [0, ..] => 1,
+        _ => 2,
+    };
+    let first = x | y << 3 | z << 6 | compare << 12 | unnormalized;
+    [first, least | most << lod_bits, bias | filters | mips, border << 30]
 }
 
 /// Why a scene says nothing.
