@@ -1,5 +1,5 @@
 //! Random accesses to images of all shapes, also with several samples: sampling with all its operands, gathers, queries, fetches, loads, stores and atomic operations, through descriptors that are
-//! fixed, indexed or chosen, also where lanes choose differently. The emulator is compared with the interpreter of the shader IR.
+//! fixed, indexed or chosen, also where lanes choose differently. Handles of buffers are also compared. The emulator is compared with the interpreter of the shader IR.
 //!
 //! Coordinates and derivatives are such that rounding does not matter. `UNWEDGE_SEEDS=N` makes so many.
 
@@ -499,6 +499,16 @@ impl Made {
         let backing = Backing::Buffer { bytes: 256 };
         let pair = [0; 2].map(|_| self.bind(ResourceClass::StorageBuffer, Dim::Buffer, 2, backing));
         let handle = self.handle(rng, choice, pair);
+        if rng.below(3) == 0 {
+            let choice = CHOICES[rng.below(CHOICES.len())];
+            let other = self.handle(rng, choice, pair);
+            let op = if rng.below(2) == 0 { Op::IEq } else { Op::INe };
+            let mut b = self.builder();
+            let same = b.alu(op, &[handle, other]);
+            let [yes, no] = [1, 2].map(|number| b.u32(number));
+            let chosen = b.alu(Op::Select, &[same, yes, no]);
+            self.store(chosen);
+        }
         let mut b = self.builder();
         let at = lane(&mut b);
         let four = b.u32(4);

@@ -248,6 +248,53 @@ impl Executor for Painter {
     }
 }
 
+/// Notes push constants and leaves floats in the only buffer.
+#[derive(Default)]
+struct Recorder {
+    push: Vec<u8>,
+}
+
+impl Executor for Recorder {
+    fn dispatch(
+        &mut self,
+        run: &ComputeRun<'_>,
+        buffers: &mut [Vec<u8>],
+        _: &mut [Image],
+    ) -> Result<(), String> {
+        self.push = run.push.to_vec();
+        let Some([BoundDescriptor::Buffer { buffer, .. }]) = run.bindings.get(&(0, 3)).map(Vec::as_slice)
+        else {
+            return Err("the binding has a buffer".to_owned());
+        };
+        for float in buffers[*buffer].chunks_exact_mut(4) {
+            float.copy_from_slice(&1.05f32.to_le_bytes());
+        }
+        Ok(())
+    }
+}
+
+const VKSCRIPT: &str = "[compute shader]
+anything
+[test]
+ssbo 3 8
+uniform int 8 7
+push vec2 0 1.0 0.5
+tolerance 10%
+compute 1 1 1
+probe ssbo vec2 3 0 ~= 1.0 1.0
+";
+
+#[test]
+fn scripts_of_the_older_form_have_push_constants_and_tolerances() {
+    let parse = |text: &str| amber::parse(text, &|_| None).unwrap_or_else(|e| panic!("{e}"));
+    let mut recorder = Recorder::default();
+    parse(VKSCRIPT).run(&mut recorder).unwrap_or_else(|e| panic!("{e}"));
+    let floats = [1f32, 0.5].map(f32::to_le_bytes).concat();
+    assert_eq!(recorder.push, [&floats[..], &7u32.to_le_bytes()].concat());
+    let error = parse(&VKSCRIPT.replace("10%", "1%")).run(&mut recorder);
+    assert!(error.is_err_and(|e| matches!(e.reason, AmberReason::Failed(_))));
+}
+
 const GRAPHICS: &str = "SHADER vertex v PASSTHROUGH
 SHADER fragment f GLSL
 anything
