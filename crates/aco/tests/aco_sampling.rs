@@ -1,5 +1,5 @@
-//! Random accesses to images of all shapes: sampling with all its operands, gathers, queries, fetches, loads, stores and atomic operations, through descriptors that are
-//! fixed, indexed or chosen, also where lanes choose differently. The emulator is compared with the interpreter of the shader IR.
+//! Random accesses to images of all shapes, also with several samples: sampling with all its operands, gathers, queries, fetches, loads, stores and atomic operations, through descriptors that are
+//! fixed, indexed or chosen, also where lanes choose differently. Handles of buffers are also compared. The emulator is compared with the interpreter of the shader IR.
 //!
 //! Coordinates and derivatives are such that rounding does not matter. `UNWEDGE_SEEDS=N` makes so many.
 
@@ -52,18 +52,27 @@ struct Made {
     shader: Shader,
     backings: BTreeMap<(u32, u32), Backing>,
     next_word: u32,
+    /// Gathers from a given level may have offsets.
+    offset_gathers: bool,
 }
 
 struct Shape {
     dim: Dim,
     array: bool,
+    samples: u32,
 }
 
 impl Shape {
     fn random(rng: &mut Rng, buffers: bool) -> Shape {
         let dims = [Dim::D1, Dim::D2, Dim::D2, Dim::D3, Dim::Cube, Dim::Cube, Dim::Buffer];
         let dim = dims[rng.below(if buffers { 7 } else { 6 })];
-        Shape { dim, array: !matches!(dim, Dim::D3 | Dim::Buffer) && rng.below(2) == 0 }
+        Shape { dim, array: !matches!(dim, Dim::D3 | Dim::Buffer) && rng.below(2) == 0, samples: 1 }
+    }
+
+    /// Several samples for some of the shapes that can have them.
+    fn with_samples(self, rng: &mut Rng) -> Shape {
+        let several = self.dim == Dim::D2 && rng.below(2) == 0;
+        Shape { samples: if several { 2 << rng.below(3) } else { 1 }, ..self }
     }
 
     fn image(&self, levels: u32) -> ImageShape {
@@ -77,13 +86,15 @@ impl Shape {
         let levels = if self.dim == Dim::Buffer { 1 } else { levels };
         ImageShape {
             layers: if self.array { 2 * cubes } else { cubes },
-            levels,
+            levels: if self.samples > 1 { 1 } else { levels },
+            samples: self.samples,
             ..ImageShape::new(self.dim, size)
         }
     }
 
     fn flags(&self) -> ImageFlags {
-        if self.array { ImageFlags::ARRAY } else { ImageFlags::NONE }
+        let array = if self.array { ImageFlags::ARRAY } else { ImageFlags::NONE };
+        if self.samples > 1 { array.or(ImageFlags::MS) } else { array }
     }
 }
 
@@ -106,14 +117,22 @@ fn bits(b: &mut Builder<'_>, first: u32, mask: u32) -> Value {
     b.alu(Op::IAnd, &[shifted, mask])
 }
 
+/// A sample that texels of the shape have: the same in all lanes, or not.
+fn sample(rng: &mut Rng, b: &mut Builder<'_>, shape: &Shape) -> Value {
+    match rng.below(3) {
+        0 => b.u32(rng.below(shape.samples as usize) as u32),
+        _ => bits(b, rng.below(3) as u32, shape.samples - 1),
+    }
+}
+
 impl Made {
-    fn new(derivatives: bool) -> Made {
+    fn new(derivatives: bool, offset_gathers: bool) -> Made {
         let mut shader = Shader::with_entry(Stage::Compute, "main");
         shader.info.workgroup_size = [INVOCATIONS, 1, 1];
         if derivatives {
             shader.info.modes = Modes::LINEAR;
         }
-        let mut made = Made { shader, backings: BTreeMap::new(), next_word: 0 };
+        let mut made = Made { shader, backings: BTreeMap::new(), next_word: 0, offset_gathers };
         let bytes = (INVOCATIONS * OWN * 4) as usize;
         made.bind(ResourceClass::StorageBuffer, Dim::Buffer, 1, Backing::Buffer { bytes });
         made
@@ -340,6 +359,8 @@ impl Made {
                 args.push(float(&mut b, rng.below(16) as f32 - 7.5));
             }
             flags = flags.or(level);
+            // From gfx11 on a gather from a given level has no offset.
+            let offset = op != Op::ImageGather || level == F::NONE || self.offset_gathers;
             let mut b = self.builder();
             match level {
                 F::BIAS => args.push(float(&mut b, rng.below(4) as f32)),
@@ -359,7 +380,7 @@ impl Made {
                 }
                 _ => {}
             }
-            if shape.dim != Dim::Cube && rng.below(3) == 0 {
+            if shape.dim != Dim::Cube && offset && rng.below(3) == 0 {
                 flags = flags.or(F::OFFSET);
                 let lanes: Vec<Value> = (0..shape.dim.coordinates())
                     .map(|_| b.u32((rng.below(16) as u32).wrapping_sub(8)))
@@ -389,18 +410,26 @@ impl Made {
         let shape = Shape::random(rng, true);
         let buffer = shape.dim == Dim::Buffer;
         // Cubes are not fetched.
-        let shape = if shape.dim == Dim::Cube { Shape { dim: Dim::D2, array: true } } else { shape };
+        let cube = shape.dim == Dim::Cube;
+        let shape = if cube { Shape { dim: Dim::D2, array: true, samples: 1 } } else { shape };
+        let shape = shape.with_samples(rng);
         let sampler = Sampler::default();
         let backing = Backing::Image { format: INTEGERS, shape: shape.image(2), sampler };
         let class = if buffer { ResourceClass::UniformTexelBuffer } else { ResourceClass::SampledImage };
         let pair = [0; 2].map(|_| self.bind(class, shape.dim, 2, backing));
         let handle = self.handle(rng, choice, pair);
-        let flags = shape.flags().or(if buffer { ImageFlags::NONE } else { ImageFlags::LOD });
+        let own = match (buffer, shape.samples) {
+            (true, _) => ImageFlags::NONE,
+            (false, 1) => ImageFlags::LOD,
+            _ => ImageFlags::SAMPLE,
+        };
+        let flags = shape.flags().or(own);
         let access = ImageAccess { dim: shape.dim, flags, access: Access::READONLY, component: 0, format: 0 };
         let at = self.texel(rng, &shape);
         let mut b = self.builder();
         let level = b.u32(0);
-        let args: Vec<Value> = [handle, at].into_iter().chain((!buffer).then_some(level)).collect();
+        let last = if shape.samples > 1 { sample(rng, &mut b, &shape) } else { level };
+        let args: Vec<Value> = [handle, at].into_iter().chain((!buffer).then_some(last)).collect();
         let quad = Type { base: Base::B32, lanes: 4 };
         let texel = b.value(Op::ImageFetch, Payload::Image(access), &args, quad);
         self.store(texel);
@@ -411,13 +440,14 @@ impl Made {
         let size =
             b.value(Op::ImageSize, Payload::Image(plain), &[handle, level], Type { base: Base::B32, lanes });
         self.store(size);
-        let levels = self.builder().value(Op::ImageLevels, Payload::Image(plain), &[handle], Type::B32);
-        self.store(levels);
+        let count = if shape.samples > 1 || rng.below(4) == 0 { Op::ImageSamples } else { Op::ImageLevels };
+        let count = self.builder().value(count, Payload::Image(plain), &[handle], Type::B32);
+        self.store(count);
     }
 
     /// A load, store or atomic operation.
     fn storage(&mut self, rng: &mut Rng, choice: Choice) {
-        let shape = Shape::random(rng, true);
+        let shape = Shape::random(rng, true).with_samples(rng);
         let atomic = rng.below(2) == 0;
         let ops =
             [AtomicOp::Add, AtomicOp::UMax, AtomicOp::IMin, AtomicOp::Or, AtomicOp::Xor, AtomicOp::FAdd];
@@ -442,13 +472,26 @@ impl Made {
         };
         let mut b = self.builder();
         let own = lane(&mut b);
+        let mut place = vec![handle, at];
+        let access = if shape.samples > 1 {
+            place.push(sample(rng, &mut b, &shape));
+            ImageAccess { flags: access.flags.or(ImageFlags::SAMPLE), ..access }
+        } else {
+            access
+        };
+        let with = |value: Value| [&[value][..], &place].concat();
         if atomic {
             let value = if op == AtomicOp::FAdd { b.convert(Op::U2F, Base::B32, own) } else { own };
-            b.value(Op::ImageAtomic, Payload::ImageAtomic(op, access), &[value, handle, at], Type::B32);
+            b.value(Op::ImageAtomic, Payload::ImageAtomic(op, access), &with(value), Type::B32);
             return;
         }
         let quad = Type { base: Base::B32, lanes: 4 };
-        let texel = b.value(Op::ImageLoad, Payload::Image(access), &[handle, at], quad);
+        let texel = b.value(Op::ImageLoad, Payload::Image(access), &place, quad);
+        // Each lane has a texel of its own, whose descriptor all lanes have.
+        if shape.dim == Dim::D2 && choice == Choice::Fixed {
+            let changed = b.alu(Op::INot, &[texel]);
+            b.inst(Op::ImageStore, Payload::Image(access), &with(changed), &[]);
+        }
         self.store(texel);
     }
 
@@ -457,6 +500,16 @@ impl Made {
         let backing = Backing::Buffer { bytes: 256 };
         let pair = [0; 2].map(|_| self.bind(ResourceClass::StorageBuffer, Dim::Buffer, 2, backing));
         let handle = self.handle(rng, choice, pair);
+        if rng.below(3) == 0 {
+            let choice = CHOICES[rng.below(CHOICES.len())];
+            let other = self.handle(rng, choice, pair);
+            let op = if rng.below(2) == 0 { Op::IEq } else { Op::INe };
+            let mut b = self.builder();
+            let same = b.alu(op, &[handle, other]);
+            let [yes, no] = [1, 2].map(|number| b.u32(number));
+            let chosen = b.alu(Op::Select, &[same, yes, no]);
+            self.store(chosen);
+        }
         let mut b = self.builder();
         let at = lane(&mut b);
         let four = b.u32(4);
@@ -479,10 +532,16 @@ impl Made {
     }
 }
 
+/// The GPU that a scene runs on.
+fn gpu(seed: u64) -> Gpu {
+    let name = rig::GPUS[seed as usize % rig::GPUS.len()];
+    Gpu::new(name).expect("a GPU").with_wave64(seed / 9 % 2 == 0)
+}
+
 fn random(seed: u64) -> Scene {
     let mut rng = Rng::new(seed);
     let derivatives = rng.below(3) != 0;
-    let mut made = Made::new(derivatives);
+    let mut made = Made::new(derivatives, gpu(seed).generation() < Gfx::Gfx11);
     for _ in 0..1 + rng.below(3) {
         let choice = CHOICES[rng.below(CHOICES.len())];
         match rng.below(6) {
@@ -519,9 +578,8 @@ fn images_and_chosen_descriptors() {
     let outcomes = in_parallel(&seeds, |&seed| {
         let scene = random(seed);
         validate(&scene.shader).unwrap_or_else(|error| panic!("{seed}: {error}\n{}", print(&scene.shader)));
-        let name = rig::GPUS[seed as usize % rig::GPUS.len()];
-        let gpu = Gpu::new(name).expect("a GPU").with_wave64(seed / 9 % 2 == 0);
-        (seed, name, scene.judge(gpu))
+        let gpu = gpu(seed);
+        (seed, gpu.name(), scene.judge(gpu))
     });
     let mut wrong = Vec::new();
     let (mut agree, mut refused) = (0, 0);
@@ -532,7 +590,9 @@ fn images_and_chosen_descriptors() {
         }
         match outcome {
             Outcome::Agrees => agree += 1,
-            Outcome::Refused(CompileError::Operation { op: Op::ImageGather, .. }) if lacks_gather(*seed, name) => {
+            Outcome::Refused(CompileError::Operation { op: Op::ImageGather, .. })
+                if lacks_gather(*seed, name) =>
+            {
                 refused += 1;
             }
             Outcome::Undefined(reason) => println!("{seed} {name}: undefined: {reason}"),

@@ -117,7 +117,7 @@ impl Image {
     fn words(&self, gpu: &Gpu) -> [u32; 8] {
         let generation = gpu.generation();
         let [width, height, depth] = self.size.map(|size| size - 1);
-        let depth = if matches!(self.kind, 8 | 9) { 0 } else { depth };
+        let depth = if matches!(self.kind, 8 | 9 | 14) { 0 } else { depth };
         let last = self.levels - 1;
         let code = self.code(generation);
         let pitch = self.pitch(generation) - 1;
@@ -126,7 +126,7 @@ impl Image {
         let third = self.select | linear_index << 20 | self.kind << 28;
         match generation {
             Gfx::Gfx6 | Gfx::Gfx7 | Gfx::Gfx8 => {
-                let layers = if matches!(self.kind, 11..=13) { depth } else { 0 };
+                let layers = if matches!(self.kind, 11..=13 | 15) { depth } else { 0 };
                 let words = [base, code << 20, width | height << 14, third | last << 16];
                 let more = [depth | pitch << 13, layers << 13, 0, 0];
                 [words, more].concat().try_into().expect("eight")
@@ -235,6 +235,51 @@ fn loads_of_every_dimension() {
                 let expected = if inside { [at[0], at[1], at[2], 0xa5] } else { [0; 4] };
                 assert_eq!(done.lane((thread - first) as usize, 4, 4), expected, "{name} {dim} {at:?}");
             }
+        }
+    }
+}
+
+/// Two layers and four samples, of which the last level is the logarithm: a plane of texels for each, samples within layers.
+#[test]
+fn samples_of_a_texel() {
+    for name in GPUS {
+        let gpu = gpu(name);
+        let generation = gpu.generation();
+        for (kind, dim, layers, count) in [(14, "2D_MSAA", 1, 3), (15, "2D_MSAA_ARRAY", 2, 4)] {
+            let arrayed = layers > 1;
+            let image = Image { kind, size: [8, 4, layers], levels: 3, ..LINEAR };
+            let planes = Image { size: [8, 4, layers * 4], ..image };
+            let more = |what: &str| match generation {
+                generation if generation >= Gfx::Gfx10 => {
+                    format!("dim:SQ_RSRC_IMG_{dim} {} {what}", unorm(generation))
+                }
+                _ => format!("unorm {} {what}", if arrayed { "da" } else { "" }),
+            };
+            // X, Y and the last coordinates: samples up to the first that is outside.
+            let (vaddr, _) = address(generation, 8, count, dim, arrayed);
+            let last = if arrayed { "v_mov_b32 v10, 1\nv_mov_b32 v11, v2" } else { "v_mov_b32 v10, v2" };
+            let start = format!("v_mov_b32 v8, v0\nv_mov_b32 v9, v1\n{last}\n");
+            let code = format!("{start}image_load v[4:7], {vaddr}, s[8:15] dmask:0xf {}\ns_endpgm", more(""));
+            let bytes = planes.memory(generation, texel);
+            let descriptor = [(RESOURCE, &image.words(&gpu)[..])];
+            let done = go(&code, gpu, bytes.clone(), [2, 3, 5], &descriptor, &[]);
+            assert!(done.outcome.faults.is_empty(), "{name} {dim}: {:?}", done.outcome.faults);
+            for thread in 0..30 {
+                let [x, y, sample] = [thread % 2, thread / 2 % 3, thread / 6];
+                let plane = (layers - 1) * 4 + sample;
+                let expected = if sample < 4 { [x, y, plane, 0xa5] } else { [0; 4] };
+                assert_eq!(done.lane(thread as usize, 4, 4), expected, "{name} {dim} {x} {y} {sample}");
+            }
+            // What is stored to samples that the texel does not have is dropped.
+            let code =
+                format!("{start}image_store v[4:7], {vaddr}, s[8:15] dmask:0xf {}\ns_endpgm", more(""));
+            let done = go(&code, gpu, bytes, [2, 3, 5], &descriptor, &[(4, 1), (5, 2), (6, 3), (7, 4)]);
+            assert!(done.outcome.faults.is_empty(), "{name} {dim}: {:?}", done.outcome.faults);
+            let first = (layers - 1) * 4;
+            let after = planes.memory(generation, |x, y, plane| {
+                if x < 2 && y < 3 && plane >= first { 0x0403_0201 } else { texel(x, y, plane) }
+            });
+            assert!(done.memory.get(BASE, after.len()) == Some(&after), "{name} {dim}");
         }
     }
 }

@@ -40,6 +40,7 @@ pub fn lower(shader: &mut Shader, options: &Options) {
     // Indexed inputs and outputs became chosen lanes of slots.
     let mut changed = arrays::choose_lanes(shader);
     changed |= lower_textures(shader, &TextureOptions { sizes: false, ..TextureOptions::ALL });
+    // Sampling and gathers have offsets.
     changed |= lower_texel_offsets(shader);
     changed |= atomics::lower(shader, options);
     // A scalar register has a buffer's handle where all lanes choose the same.

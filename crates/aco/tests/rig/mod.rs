@@ -14,6 +14,7 @@ pub mod pipeline;
 pub mod recorded;
 pub mod rounding;
 pub mod scene;
+pub mod scripts;
 pub mod straight;
 pub mod texts;
 pub mod textures;

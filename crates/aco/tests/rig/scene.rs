@@ -1,6 +1,6 @@
 //! Compute shaders with images: their descriptors and texels for the emulator, the same images for the interpreter, and what both leave.
 //!
-//! Images are linear. Before gfx10 they have one level, because the emulator does not know where others are.
+//! Images are linear; slices are a plane for each sample. Before gfx10 they have one level, because the emulator does not know where others are.
 
 use super::TABLE;
 use std::collections::BTreeMap;
@@ -62,8 +62,9 @@ struct Linear {
 }
 
 impl Linear {
+    /// Slices in memory: those of each sample are planes of their own.
     fn slices(&self) -> u32 {
-        if self.shape.dim == Dim::D3 { self.shape.size[2] } else { self.shape.layers }
+        self.shape.samples * if self.shape.dim == Dim::D3 { self.shape.size[2] } else { self.shape.layers }
     }
 
     fn size(&self, level: u32) -> [u32; 2] {
@@ -96,15 +97,17 @@ impl Linear {
         ((slice * of_slice + before + y * self.pitch(level) + x) * self.texel) as usize
     }
 
-    /// Offsets of texels in the interpreter's order of levels, slices, rows and texels.
+    /// Offsets of texels in the interpreter's order of levels, slices, rows, texels and samples.
     fn places(&self) -> Vec<usize> {
         let mut places = Vec::new();
         for level in 0..self.shape.levels {
             let size = self.shape.size.map(|size| (size >> level).max(1));
             let slices = if self.shape.dim == Dim::D3 { size[2] } else { self.shape.layers };
             for slice in 0..slices {
-                for y in 0..size[1] {
-                    places.extend((0..size[0]).map(|x| self.place(x, y, slice, level)));
+                let first = slice * self.shape.samples;
+                for (y, x) in (0..size[1]).flat_map(|y| (0..size[0]).map(move |x| (y, x))) {
+                    let samples = first..first + self.shape.samples;
+                    places.extend(samples.map(|plane| self.place(x, y, plane, level)));
                 }
             }
         }
@@ -124,12 +127,15 @@ fn image_words(base: u64, shape: ImageShape, names: FormatNames, array: bool, ge
         (Dim::D1, true) => 12,
         (Dim::D3, _) => 10,
         (Dim::Cube, _) => 11,
+        (_, false) if shape.samples > 1 => 14,
+        (_, true) if shape.samples > 1 => 15,
         (_, false) => 9,
         (_, true) => 13,
     };
     let [width, height, depth] = shape.size.map(|size| size - 1);
     let layers = if shape.dim == Dim::D3 { depth } else { shape.layers - 1 };
-    let levels = shape.levels - 1;
+    // The logarithm of the samples is the last level.
+    let levels = if shape.samples > 1 { shape.samples.ilog2() } else { shape.levels - 1 };
     let old_linear = if generation <= Gfx::Gfx8 { 8 } else { 0 };
     let first = (base >> 8) as u32;
     let high = (base >> 40) as u32;
@@ -170,7 +176,8 @@ fn texel_words(base: u64, count: u32, names: FormatNames, generation: Gfx) -> [u
     [base as u32, (base >> 32) as u32 | bytes << 16, records, format]
 }
 
-fn sampler_words(sampler: &Sampler, generation: Gfx) -> [u32; 4] {
+/// The descriptor of a sampler. Borders are black, transparent or not, or white.
+pub fn sampler_words(sampler: &Sampler, generation: Gfx) -> [u32; 4] {
     let wrap = |wrap| match wrap {
         Wrap::Repeat => 0,
         Wrap::MirroredRepeat => 1,
@@ -195,7 +202,14 @@ fn sampler_words(sampler: &Sampler, generation: Gfx) -> [u32; 4] {
     let filters = u32::from(sampler.mag_linear) << 20 | u32::from(sampler.min_linear) << 22;
     let mips = if sampler.mip_linear { 2 } else { 1 } << 26;
     let bias = ((sampler.bias * 256.0) as i32 & 0x3fff) as u32;
-    [x | y << 3 | z << 6 | compare << 12, least | most << lod_bits, bias | filters | mips, 0]
+    let unnormalized = u32::from(sampler.unnormalized) << 15;
+    let border = match sampler.border {
+        [0, 0, 0, 0] => 0,
+        [0, ..] => 1,
+        _ => 2,
+    };
+    let first = x | y << 3 | z << 6 | compare << 12 | unnormalized;
+    [first, least | most << lod_bits, bias | filters | mips, border << 30]
 }
 
 /// Why a scene says nothing.

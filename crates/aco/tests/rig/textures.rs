@@ -125,7 +125,9 @@ fn linear(base: u64, shape: ImageShape) -> LinearImage {
         base,
         width: shape.size[0],
         height: shape.size[1],
-        row: shape.dim == Dim::D1,
+        depth: 1,
+        dimensions: if shape.dim == Dim::D1 { 1 } else { 2 },
+        samples: 1,
         format: FORMAT.to_owned(),
         texel_bytes: TEXEL_BYTES,
     }

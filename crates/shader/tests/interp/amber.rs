@@ -9,7 +9,7 @@ use unwedge_shader::interp::{
 };
 use unwedge_shader::ir::{Dim, Shader, Stage};
 use unwedge_shader::valid::validate;
-use unwedge_testkit::amber::{self, AmberReason, ComputeRun, Executor, Image};
+use unwedge_testkit::amber::{self, AmberReason, BoundDescriptor, ComputeRun, Executor, Image};
 use unwedge_testkit::data;
 
 /// The interpreter, with the modules of one script by the name of the shader.
@@ -28,6 +28,16 @@ fn memory(image: &Image) -> Result<ImageMemory, String> {
     if !memory.set_texels(&image.bytes, &image.defined) {
         return Err("the image has another size".to_owned());
     }
+    Ok(memory)
+}
+
+/// A texel buffer.
+fn texels(format: &str, content: &[u8]) -> Result<ImageMemory, String> {
+    let format = TexelFormat::parse(format).ok_or_else(|| format!("format {format} is not known"))?;
+    let count = content.len() / format.bytes();
+    let shape = ImageShape::new(Dim::Buffer, [count as u32, 1, 1]);
+    let mut memory = ImageMemory::new(format, shape, 1 << 26).ok_or("a texel buffer without texels")?;
+    memory.set_bytes(&content[..count * format.bytes()]);
     Ok(memory)
 }
 
@@ -51,17 +61,36 @@ impl Executor for Interpreter<'_> {
         validate(&shader).map_err(|e| format!("validator: {e}"))?;
         let mut bindings = Bindings { push: run.push.to_vec(), ..Bindings::default() };
         bindings.memory = buffers.iter_mut().map(std::mem::take).collect();
-        for (&(set, binding), &memory) in run.bindings {
-            let size = bindings.memory[memory].len() as u64;
-            let view = BufferView { memory, offset: 0, size };
-            bindings.buffers.insert(BindingPoint { set, binding, index: 0 }, view);
-        }
         let mut textures = MemoryImages::default();
         for image in &*images {
             textures.images.push(memory(image)?);
         }
-        for (&(set, binding), &image) in run.images {
-            textures.views.insert(BindingPoint { set, binding, index: 0 }, image);
+        // Texel buffers are images with the bytes of their buffers.
+        let mut texel_buffers = Vec::new();
+        for (&(set, binding), descriptors) in run.bindings {
+            for (index, descriptor) in (0..).zip(descriptors) {
+                let point = BindingPoint { set, binding, index };
+                match descriptor {
+                    &BoundDescriptor::Buffer { buffer, offset, size } => {
+                        let view = BufferView { memory: buffer, offset: offset as u64, size: size as u64 };
+                        bindings.buffers.insert(point, view);
+                    }
+                    BoundDescriptor::TexelBuffer { buffer, format } => {
+                        let content = &bindings.memory[*buffer];
+                        let image = texels(format, content)?;
+                        textures.views.insert(point, textures.images.len());
+                        texel_buffers.push((*buffer, textures.images.len(), content.clone()));
+                        textures.images.push(image);
+                    }
+                    BoundDescriptor::Image { image, sampler } => {
+                        textures.views.insert(point, *image);
+                        textures.samplers.extend(sampler.map(|sampler| (point, sampler)));
+                    }
+                    BoundDescriptor::Sampler(sampler) => {
+                        textures.samplers.insert(point, *sampler);
+                    }
+                }
+            }
         }
         let options = Options {
             subgroup_size: run.pipeline.subgroup_size.unwrap_or(32),
@@ -74,6 +103,12 @@ impl Executor for Interpreter<'_> {
         for (buffer, memory) in buffers.iter_mut().zip(bindings.memory) {
             *buffer = memory;
         }
+        for (buffer, image, before) in texel_buffers {
+            let after = textures.images[image].bytes();
+            if after != &before[..after.len()] {
+                buffers[buffer][..after.len()].copy_from_slice(after);
+            }
+        }
         for (image, texels) in images.iter_mut().zip(&textures.images) {
             image.bytes = texels.bytes().to_vec();
             image.defined = texels.defined().to_vec();
@@ -84,39 +119,6 @@ impl Executor for Interpreter<'_> {
     }
 }
 
-/// Modules of every script by shader, of the suite's archive; of the drivers' archive where a script has no module there and
-/// a single compute shader.
-fn script_modules<'a>(
-    archives: &'a [BTreeMap<String, Vec<u8>>; 2],
-    tables: [&str; 2],
-) -> BTreeMap<String, BTreeMap<String, &'a [u8]>> {
-    let file = |archive: &'a BTreeMap<String, Vec<u8>>, name: &str| {
-        archive
-            .iter()
-            .find(|(path, _)| path.rsplit('/').next() == Some(name))
-            .map(|(_, bytes)| bytes.as_slice())
-    };
-    let mut modules: BTreeMap<String, BTreeMap<String, &[u8]>> = BTreeMap::new();
-    let mut shaders: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for row in data::rows(tables[0]) {
-        if row["stage"] != "compute" {
-            continue;
-        }
-        shaders.entry(row["script"].clone()).or_default().push(row["shader"].clone());
-        if let Some(bytes) = file(&archives[0], &row["module"]) {
-            modules.entry(row["script"].clone()).or_default().insert(row["shader"].clone(), bytes);
-        }
-    }
-    for row in data::rows(tables[1]) {
-        let (script, module) = (&row["script"], format!("{}.spv", row["spirv_fnv64"]));
-        let names = shaders.get(script).map(Vec::as_slice).unwrap_or_default();
-        if let ([name], Some(bytes)) = (names, file(&archives[1], &module)) {
-            modules.entry(script.clone()).or_default().entry(name.clone()).or_insert(bytes);
-        }
-    }
-    modules
-}
-
 #[test]
 fn compute_scripts_of_the_conformance_suite_pass() {
     let Some(suite) = data::text("adreno/graphics/suite.csv") else { return };
@@ -124,7 +126,7 @@ fn compute_scripts_of_the_conformance_suite_pass() {
     let drivers = data::text("amd/cts/baseline.csv.gz").unwrap_or_default();
     let archives = ["cts-amber/spirv.tar.gz", "amd/cts/spirv.tar.gz"]
         .map(|name| data::archive(name).into_iter().collect::<BTreeMap<_, _>>());
-    let modules = script_modules(&archives, [&table, &drivers]);
+    let modules = amber::script_modules(&archives, [&table, &drivers]);
     let none = BTreeMap::new();
     let (mut passed, mut expectations) = (0, 0);
     let mut others: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -244,6 +246,53 @@ impl Executor for Painter {
         self.draws.push(draw.clone());
         Ok(())
     }
+}
+
+/// Notes push constants and leaves floats in the only buffer.
+#[derive(Default)]
+struct Recorder {
+    push: Vec<u8>,
+}
+
+impl Executor for Recorder {
+    fn dispatch(
+        &mut self,
+        run: &ComputeRun<'_>,
+        buffers: &mut [Vec<u8>],
+        _: &mut [Image],
+    ) -> Result<(), String> {
+        self.push = run.push.to_vec();
+        let Some([BoundDescriptor::Buffer { buffer, .. }]) = run.bindings.get(&(0, 3)).map(Vec::as_slice)
+        else {
+            return Err("the binding has a buffer".to_owned());
+        };
+        for float in buffers[*buffer].chunks_exact_mut(4) {
+            float.copy_from_slice(&1.05f32.to_le_bytes());
+        }
+        Ok(())
+    }
+}
+
+const VKSCRIPT: &str = "[compute shader]
+anything
+[test]
+ssbo 3 8
+uniform int 8 7
+push vec2 0 1.0 0.5
+tolerance 10%
+compute 1 1 1
+probe ssbo vec2 3 0 ~= 1.0 1.0
+";
+
+#[test]
+fn scripts_of_the_older_form_have_push_constants_and_tolerances() {
+    let parse = |text: &str| amber::parse(text, &|_| None).unwrap_or_else(|e| panic!("{e}"));
+    let mut recorder = Recorder::default();
+    parse(VKSCRIPT).run(&mut recorder).unwrap_or_else(|e| panic!("{e}"));
+    let floats = [1f32, 0.5].map(f32::to_le_bytes).concat();
+    assert_eq!(recorder.push, [&floats[..], &7u32.to_le_bytes()].concat());
+    let error = parse(&VKSCRIPT.replace("10%", "1%")).run(&mut recorder);
+    assert!(error.is_err_and(|e| matches!(e.reason, AmberReason::Failed(_))));
 }
 
 const GRAPHICS: &str = "SHADER vertex v PASSTHROUGH

@@ -1,8 +1,9 @@
 //! Images of scripts, and what is expected of their texels.
 
-use super::values::{Component, DataType, Tolerance};
+use super::elements::ElementType;
+use super::values::{DataType, Layout, Tolerance};
 use super::{AmberReason, MAX_BYTES};
-use unwedge_shader::interp::TexelFormat;
+use unwedge_shader::interp::{TexelClass, TexelFormat};
 
 /// An image of a script. It has one level and one layer.
 #[derive(Debug, Clone, Default)]
@@ -35,33 +36,33 @@ pub(super) struct ExpectColour {
 /// By how much a component may differ if the script does not say it.
 const COLOUR_TOLERANCE: f64 = 0.002;
 
-/// The format of an image that is declared by the type of its texels.
-fn format_of(ty: &DataType) -> Option<String> {
-    let (bits, numeric) = match ty.component {
-        Component::Int(bits) => (bits, "SINT"),
-        Component::Uint(bits) => (bits, "UINT"),
-        Component::Float(bits) => (bits, "SFLOAT"),
-    };
-    let components: String = "RGBA".chars().take(ty.rows).map(|letter| format!("{letter}{bits}")).collect();
-    (ty.columns == 1).then(|| format!("{components}_{numeric}"))
-}
-
 impl Image {
-    /// The image of a line `IMAGE name …`, without these two words. `None` if it has something that is not supported.
-    pub(super) fn parse(mut words: &[&str]) -> Option<Image> {
+    /// The image of a line `IMAGE name …`, without these two words and those about its values, and the type of its texels as scripts write
+    /// them, if they can. `None` if it has something that is not supported.
+    pub(super) fn parse(mut words: &[&str]) -> Option<(Image, Option<ElementType>)> {
         let mut image = Image { size: [1; 3], samples: 1, ..Image::default() };
-        let mut filled = false;
+        let mut ty = None;
         while let [name, rest @ ..] = words {
             let number = || rest.first()?.parse().ok().filter(|number: &u32| *number > 0);
             match *name {
-                "FORMAT" => image.format = (*rest.first()?).to_owned(),
-                "DATA_TYPE" => image.format = format_of(&DataType::parse(rest.first()?)?)?,
+                "FORMAT" => {
+                    image.format = (*rest.first()?).to_owned();
+                    ty = DataType::of_format(rest.first()?);
+                }
+                "DATA_TYPE" => {
+                    let of_texel = DataType { layout: Layout::Packed, ..DataType::parse(rest.first()?)? };
+                    image.format = match DataType::of_format(rest.first()?) {
+                        Some(_) => (*rest.first()?).to_owned(),
+                        None => of_texel.format()?,
+                    };
+                    ty = Some(of_texel);
+                }
                 "DIM_1D" | "DIM_2D" | "DIM_3D" => image.dimensions = name.as_bytes()[4] - b'0',
                 "WIDTH" => image.size[0] = number()?,
                 "HEIGHT" => image.size[1] = number()?,
                 "DEPTH" => image.size[2] = number()?,
                 "SAMPLES" => image.samples = number()?,
-                "FILL" if rest.first()?.parse::<f64>() == Ok(0.0) => filled = true,
+                "MIP_LEVELS" if number()? == 1 => {}
                 _ => return None,
             }
             words = if name.starts_with("DIM_") { rest } else { &rest[1..] };
@@ -73,9 +74,67 @@ impl Image {
             return None;
         }
         image.bytes = vec![0; bytes];
-        image.defined = vec![filled; texels];
-        Some(image)
+        image.defined = vec![false; texels];
+        Some((image, ty.map(ElementType::from)))
     }
+
+    /// Texels and samples.
+    pub(super) fn count(&self) -> usize {
+        self.defined.len()
+    }
+
+    /// Sets all texels. `false` if these are not as many bytes.
+    pub(super) fn fill(&mut self, bytes: Vec<u8>) -> bool {
+        let fits = bytes.len() == self.bytes.len();
+        if fits {
+            self.bytes = bytes;
+            self.defined.fill(true);
+        }
+        fits
+    }
+}
+
+/// Whether two images have the same texels.
+pub(super) fn equal(a: &Image, b: &Image) -> Result<(), AmberReason> {
+    if a.format != b.format || a.size != b.size || a.samples != b.samples {
+        return Err(AmberReason::Failed("the images have different shapes".to_owned()));
+    }
+    if !a.defined.iter().chain(&b.defined).all(|defined| *defined) {
+        return Err(AmberReason::Failed("a texel is undefined".to_owned()));
+    }
+    match a.bytes.iter().zip(&b.bytes).position(|(a, b)| a != b) {
+        Some(at) => {
+            Err(AmberReason::Failed(format!("byte {at} is {:#x}, not {:#x}", a.bytes[at], b.bytes[at])))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The root of the mean squared difference of the components of two images.
+pub(super) fn rmse(a: &Image, b: &Image) -> Result<f64, AmberReason> {
+    let format = TexelFormat::parse(&a.format).filter(|format| format.class() != TexelClass::Integer);
+    let Some(format) = format.filter(|_| a.format == b.format) else {
+        return Err(AmberReason::Unsupported(format!("a difference of {} and {}", a.format, b.format)));
+    };
+    if a.bytes.len() != b.bytes.len() || a.bytes.is_empty() {
+        return Err(AmberReason::Failed("the images have different sizes".to_owned()));
+    }
+    if !a.defined.iter().chain(&b.defined).all(|defined| *defined) {
+        return Err(AmberReason::Failed("a texel is undefined".to_owned()));
+    }
+    let (mut sum, mut count) = (0.0, 0.0);
+    let components = a.format.chars().filter(|letter| "RGBA".contains(*letter)).count().min(4);
+    for (a, b) in a.bytes.chunks_exact(format.bytes()).zip(b.bytes.chunks_exact(format.bytes())) {
+        let [a, b] =
+            [a, b].map(|texel| format.decode(texel).map(|bits| f64::from(f32::from_bits(bits as u32))));
+        for (a, b) in a.iter().zip(b).take(components) {
+            // Amber compares bytes of normalized components.
+            let scale = if format.class() == TexelClass::Unorm { 255.0 } else { 1.0 };
+            sum += ((a - b) * scale).powi(2);
+            count += 1.0;
+        }
+    }
+    Ok((sum / count).sqrt())
 }
 
 /// Values of a component of 8 bits.
@@ -118,17 +177,13 @@ pub(super) fn equal_histograms(a: &Image, b: &Image, most: f64) -> Result<(), Am
 impl ExpectColour {
     /// Fails at the first texel of another colour.
     pub(super) fn check(&self, image: &Image) -> Result<(), AmberReason> {
-        let unsupported = || {
-            AmberReason::Unsupported(format!("a colour of {} with {} samples", image.format, image.samples))
+        let format = TexelFormat::parse(&image.format).filter(|format| format.class() != TexelClass::Integer);
+        let Some(format) = format.filter(|_| image.samples == 1 && !image.format.contains("SRGB")) else {
+            return Err(AmberReason::Unsupported(format!(
+                "a colour of {} with {} samples",
+                image.format, image.samples
+            )));
         };
-        let components = image.format.strip_suffix("_UNORM").ok_or_else(unsupported)?;
-        let letters: Vec<char> = components.chars().filter(char::is_ascii_uppercase).collect();
-        if image.samples != 1
-            || components.matches('8').count() != letters.len()
-            || components.len() != letters.len() * 2
-        {
-            return Err(unsupported());
-        }
         let [width, height, _] = image.size;
         for row in 0..self.size[1] {
             for column in 0..self.size[0] {
@@ -141,10 +196,12 @@ impl ExpectColour {
                 if !image.defined[texel] {
                     return Err(fail("is undefined".to_owned()));
                 }
-                let bytes = &image.bytes[texel * letters.len()..(texel + 1) * letters.len()];
-                for (number, (letter, expected)) in "RGBA".chars().zip(&self.colour).enumerate() {
-                    let at = letters.iter().position(|known| *known == letter).ok_or_else(unsupported)?;
-                    let (value, wanted) = (f64::from(bytes[at]) / 255.0, expected / 255.0);
+                let bytes = &image.bytes[texel * format.bytes()..(texel + 1) * format.bytes()];
+                let components = format.decode(bytes).map(|bits| f64::from(f32::from_bits(bits as u32)));
+                for (number, ((letter, expected), value)) in
+                    "RGBA".chars().zip(&self.colour).zip(components).enumerate()
+                {
+                    let wanted = expected / 255.0;
                     let tolerance = match self.tolerances.as_slice() {
                         [] => COLOUR_TOLERANCE,
                         tolerances => {
@@ -153,7 +210,7 @@ impl ExpectColour {
                         }
                     };
                     if (value - wanted).abs() > tolerance {
-                        return Err(fail(format!("has {letter} {}, not {expected}", bytes[at])));
+                        return Err(fail(format!("has {letter} {}, not {expected}", value * 255.0)));
                     }
                 }
             }

@@ -6,14 +6,20 @@
 //! Shaders of scripts are skipped; modules come from the caller. A command that is not supported is an error with its line. Facts:
 //! `docs/amber_script.md` and `docs/vk_script.md` of Amber.
 
+mod bindings;
+mod elements;
 mod graphics;
 mod image;
+mod modules;
 mod script;
 mod values;
 mod vkscript;
 
+pub use bindings::{BoundDescriptor, Descriptor, DescriptorKind};
+pub use elements::ElementType;
 pub use graphics::{AttachedShader, DepthState, Draw, GraphicsState, Viewport};
 pub use image::Image;
+pub use modules::script_modules;
 pub use values::{Compare, Component, DataType, Layout};
 
 use image::ExpectColour;
@@ -66,7 +72,7 @@ pub type Result<T> = std::result::Result<T, AmberError>;
 #[derive(Debug, Clone)]
 pub struct Buffer {
     /// What its elements are.
-    pub ty: DataType,
+    pub ty: ElementType,
     /// Its bytes.
     pub bytes: Vec<u8>,
 }
@@ -80,10 +86,8 @@ pub struct Pipeline {
     pub entry: Option<String>,
     /// Specialization constants: number and bits.
     pub specialization: Vec<(u32, u64)>,
-    /// Descriptor set and binding, and the buffer.
-    pub buffers: BTreeMap<(u32, u32), String>,
-    /// Descriptor set and binding, and the storage image.
-    pub images: BTreeMap<(u32, u32), String>,
+    /// Descriptor set and binding, and the descriptors.
+    pub bindings: BTreeMap<(u32, u32), Vec<Descriptor>>,
     /// The buffer of push constants.
     pub push: Option<String>,
     /// The size that subgroups must have.
@@ -104,6 +108,7 @@ enum Command {
     Expect(Expect),
     ExpectColour(ExpectColour),
     ExpectHistogram { left: String, right: String, most: f64 },
+    ExpectRmse { left: String, right: String, most: f64 },
     Draw { pipeline: String, draw: Draw },
     Write { buffer: String, offset: usize, bytes: Vec<u8> },
     Entry { pipeline: String, entry: String },
@@ -114,7 +119,7 @@ enum Command {
 struct Expect {
     buffer: String,
     /// The type, where the line says one.
-    ty: Option<DataType>,
+    ty: Option<ElementType>,
     offset: usize,
     compare: Compare,
     tolerances: Vec<values::Tolerance>,
@@ -130,6 +135,8 @@ pub struct Script {
     samplers: BTreeMap<String, Vec<String>>,
     pipelines: BTreeMap<String, Pipeline>,
     commands: Vec<(usize, Command)>,
+    /// The texts of shaders.
+    sources: BTreeMap<String, String>,
 }
 
 /// A dispatch of a script.
@@ -141,10 +148,8 @@ pub struct ComputeRun<'a> {
     pub workgroups: [u32; 3],
     /// Bytes of push constants.
     pub push: &'a [u8],
-    /// Which of the buffers each descriptor set and binding refers to.
-    pub bindings: &'a BTreeMap<(u32, u32), usize>,
-    /// Which of the images each descriptor set and binding refers to.
-    pub images: &'a BTreeMap<(u32, u32), usize>,
+    /// What each descriptor set and binding refers to.
+    pub bindings: &'a BTreeMap<(u32, u32), Vec<BoundDescriptor>>,
 }
 
 /// What runs shaders.
@@ -209,12 +214,15 @@ impl Script {
                     if let Some(entry) = entries.get(pipeline.as_str()) {
                         run.entry = Some((*entry).to_owned());
                     }
-                    dispatch(executor, &run, *workgroups, &mut buffers, &mut images)
-                        .map_err(|text| fail(AmberReason::Executor(text)))?;
+                    self.dispatch(executor, &run, *workgroups, &mut buffers, &mut images).map_err(fail)?;
                 }
                 Command::Copy { from, to } => {
                     let bytes = buffers.get(from).ok_or_else(|| missing(from))?.bytes.clone();
                     buffers.get_mut(to).ok_or_else(|| missing(to))?.bytes = bytes;
+                }
+                Command::ExpectEqual { left, right } if images.contains_key(left) => {
+                    let b = images.get(right).ok_or_else(|| missing(right))?;
+                    image::equal(&images[left], b).map_err(fail)?;
                 }
                 Command::ExpectEqual { left, right } => {
                     let a = buffers.get(left).ok_or_else(|| missing(left))?;
@@ -233,6 +241,21 @@ impl Script {
                     let a = images.get(left).ok_or_else(|| missing(left))?;
                     let b = images.get(right).ok_or_else(|| missing(right))?;
                     image::equal_histograms(a, b, *most).map_err(fail)?;
+                }
+                Command::ExpectRmse { left, right, most } => {
+                    let found = match (images.get(left), images.get(right)) {
+                        (Some(a), Some(b)) => image::rmse(a, b),
+                        _ => {
+                            let a = buffers.get(left).ok_or_else(|| missing(left))?;
+                            let b = buffers.get(right).ok_or_else(|| missing(right))?;
+                            rmse(a, b)
+                        }
+                    };
+                    let found = found.map_err(fail)?;
+                    if found.is_nan() || found > *most {
+                        let text = format!("{left} differs from {right} by {found}, more than {most}");
+                        return Err(fail(AmberReason::Failed(text)));
+                    }
                 }
                 Command::Draw { pipeline, draw } => {
                     let pipeline = self.pipelines.get(pipeline).ok_or_else(|| missing(pipeline))?;
@@ -256,6 +279,89 @@ impl Script {
         Ok(())
     }
 
+    /// The text of a shader, if the script has it.
+    pub fn source(&self, shader: &str) -> Option<&str> {
+        self.sources.get(shader).map(String::as_str)
+    }
+
+    fn dispatch(
+        &self,
+        executor: &mut dyn Executor,
+        pipeline: &Pipeline,
+        workgroups: [u32; 3],
+        buffers: &mut BTreeMap<String, Buffer>,
+        images: &mut BTreeMap<String, Image>,
+    ) -> std::result::Result<(), AmberReason> {
+        let mut bound = BTreeMap::new();
+        for (at, descriptors) in &pipeline.bindings {
+            let bind = |descriptor| self.bound(descriptor, buffers, images);
+            bound.insert(*at, descriptors.iter().map(bind).collect::<std::result::Result<_, _>>()?);
+        }
+        let push = pipeline.push.as_ref().and_then(|name| buffers.get(name));
+        let push = push.map(|buffer| buffer.bytes.clone()).unwrap_or_default();
+        let run = ComputeRun { pipeline, workgroups, push: &push, bindings: &bound };
+        let mut bytes: Vec<Vec<u8>> =
+            buffers.values_mut().map(|buffer| std::mem::take(&mut buffer.bytes)).collect();
+        let mut texels: Vec<Image> = images.values_mut().map(std::mem::take).collect();
+        let result = executor.dispatch(&run, &mut bytes, &mut texels);
+        for (image, texels) in images.values_mut().zip(texels) {
+            *image = texels;
+        }
+        for (buffer, bytes) in buffers.values_mut().zip(bytes) {
+            buffer.bytes = bytes;
+        }
+        result.map_err(AmberReason::Executor)
+    }
+
+    /// A descriptor by numbers.
+    fn bound(
+        &self,
+        descriptor: &Descriptor,
+        buffers: &BTreeMap<String, Buffer>,
+        images: &BTreeMap<String, Image>,
+    ) -> std::result::Result<BoundDescriptor, AmberReason> {
+        let name = &descriptor.resource;
+        let missing = || AmberReason::Syntax(format!("{name} is not defined"));
+        let sampler = match &descriptor.sampler {
+            Some(name) => {
+                let missing = || AmberReason::Syntax(format!("sampler {name} is not defined"));
+                Some(bindings::sampler(self.samplers.get(name).ok_or_else(missing)?)?)
+            }
+            None => None,
+        };
+        let buffer = || {
+            let number = buffers.keys().position(|known| known == name).ok_or_else(missing)?;
+            Ok((number, &buffers[name]))
+        };
+        Ok(match descriptor.kind {
+            DescriptorKind::Buffer => {
+                let (buffer, data) = buffer()?;
+                let rest = data.bytes.len().checked_sub(descriptor.offset);
+                let size = rest.filter(|rest| descriptor.range.is_none_or(|range| range <= *rest));
+                let Some(size) = size else {
+                    return Err(AmberReason::Syntax(format!("a descriptor ends past the end of {name}")));
+                };
+                BoundDescriptor::Buffer {
+                    buffer,
+                    offset: descriptor.offset,
+                    size: descriptor.range.unwrap_or(size),
+                }
+            }
+            DescriptorKind::TexelBuffer => {
+                let (buffer, data) = buffer()?;
+                let format =
+                    data.ty.format().filter(|_| descriptor.offset == 0 && descriptor.range.is_none());
+                let unsupported = || AmberReason::Unsupported(format!("texels of {name}"));
+                BoundDescriptor::TexelBuffer { buffer, format: format.ok_or_else(unsupported)?.to_owned() }
+            }
+            DescriptorKind::Image | DescriptorKind::CombinedImageSampler => {
+                let image = images.keys().position(|known| known == name).ok_or_else(missing)?;
+                BoundDescriptor::Image { image, sampler }
+            }
+            DescriptorKind::Sampler => BoundDescriptor::Sampler(sampler.ok_or_else(missing)?),
+        })
+    }
+
     /// How many expectations it has.
     pub fn expectations(&self) -> usize {
         let expects = |(_, command): &&(usize, Command)| {
@@ -265,37 +371,26 @@ impl Script {
                     | Command::ExpectEqual { .. }
                     | Command::ExpectColour(_)
                     | Command::ExpectHistogram { .. }
+                    | Command::ExpectRmse { .. }
             )
         };
         self.commands.iter().filter(expects).count()
     }
 }
 
-fn dispatch(
-    executor: &mut dyn Executor,
-    pipeline: &Pipeline,
-    workgroups: [u32; 3],
-    buffers: &mut BTreeMap<String, Buffer>,
-    images: &mut BTreeMap<String, Image>,
-) -> std::result::Result<(), String> {
-    let names: Vec<String> = buffers.keys().cloned().collect();
-    let mut bytes: Vec<Vec<u8>> =
-        buffers.values_mut().map(|buffer| std::mem::take(&mut buffer.bytes)).collect();
-    let number = |name: &String| names.iter().position(|known| known == name);
-    let push = pipeline.push.as_ref().and_then(number).map(|at| bytes[at].clone()).unwrap_or_default();
-    let bindings = pipeline.buffers.iter().filter_map(|(at, name)| Some((*at, number(name)?))).collect();
-    let image_number = |name: &String| images.keys().position(|known| known == name);
-    let bound = pipeline.images.iter().filter_map(|(at, name)| Some((*at, image_number(name)?))).collect();
-    let run = ComputeRun { pipeline, workgroups, push: &push, bindings: &bindings, images: &bound };
-    let mut texels: Vec<Image> = images.values_mut().map(std::mem::take).collect();
-    let result = executor.dispatch(&run, &mut bytes, &mut texels);
-    for (image, texels) in images.values_mut().zip(texels) {
-        *image = texels;
+/// The root of the mean squared difference of the components of two buffers.
+fn rmse(a: &Buffer, b: &Buffer) -> std::result::Result<f64, AmberReason> {
+    if a.bytes.len() != b.bytes.len() || a.ty != b.ty || a.bytes.is_empty() {
+        return Err(AmberReason::Failed("the buffers have different types or sizes".to_owned()));
     }
-    for (buffer, bytes) in buffers.values_mut().zip(bytes) {
-        buffer.bytes = bytes;
+    let (mut sum, mut count) = (0.0, 0.0);
+    let places = a.ty.positions(0).take_while(|(at, component)| at + component.bytes() <= a.bytes.len());
+    for (at, component) in places {
+        let [a, b] = [a, b].map(|buffer| component.value(&buffer.bytes[at..at + component.bytes()]));
+        sum += (a - b).powi(2);
+        count += 1.0;
     }
-    result
+    Ok((sum / count).sqrt())
 }
 
 fn equal(a: &Buffer, b: &Buffer) -> std::result::Result<(), String> {
@@ -313,9 +408,8 @@ impl Expect {
         let ty = self.ty.as_ref().unwrap_or(&buffer.ty);
         let mut positions = ty.positions(self.offset);
         for (number, value) in self.values.iter().enumerate() {
-            let at = positions.next().unwrap_or(usize::MAX);
-            let size = ty.component.bytes();
-            let end = at.saturating_add(size);
+            let Some((at, component)) = positions.next() else { break };
+            let end = at.saturating_add(component.bytes());
             let Some(bytes) = buffer.bytes.get(at..end) else {
                 return Err(AmberReason::Failed(format!("byte {at} is past the end of {}", self.buffer)));
             };
@@ -323,8 +417,8 @@ impl Expect {
                 [] => None,
                 tolerances => tolerances.get(number % tolerances.len()),
             };
-            if !ty.component.compare(bytes, self.compare, value, tolerance)? {
-                let found = ty.component.show(bytes);
+            if !component.compare(bytes, self.compare, value, tolerance)? {
+                let found = component.show(bytes);
                 return Err(AmberReason::Failed(format!(
                     "{} at byte {at} is {found}, not {value}",
                     self.buffer

@@ -1,11 +1,13 @@
 //! Amber scripts.
 
+use super::bindings;
+use super::elements::{Member, MemberType, Structure};
 use super::graphics::{self, Draw, GraphicsState};
 use super::image::{ExpectColour, Image};
 use super::values::Tolerance;
 use super::{
-    AmberError, AmberReason, Buffer, Command, Compare, DataType, Expect, Files, Layout, MAX_BYTES, Pipeline,
-    Result, Script, ScriptShaders,
+    AmberError, AmberReason, Buffer, Command, Compare, DataType, ElementType, Expect, Files, Layout,
+    MAX_BYTES, Pipeline, Result, Script, ScriptShaders,
 };
 use std::collections::BTreeMap;
 
@@ -33,13 +35,18 @@ impl<'a> Lines<'a> {
         }
     }
 
-    fn skip_to_end(&mut self) {
+    /// The lines up to one that ends a text.
+    fn text_to_end(&mut self) -> String {
+        let mut text = String::new();
         for (number, line) in self.lines.by_ref() {
             self.number = number + 1;
             if line.trim() == "END" {
                 break;
             }
+            text.push_str(line);
+            text.push('\n');
         }
+        text
     }
 
     pub(super) fn fail<T>(&self, reason: AmberReason) -> Result<T> {
@@ -100,6 +107,9 @@ pub(super) fn parse(text: &str, files: Files<'_>) -> Result<Script> {
     let mut script = Script::default();
     let mut shaders = ScriptShaders::new();
     let mut clears: BTreeMap<String, ([f64; 4], f64)> = BTreeMap::new();
+    let mut structures: BTreeMap<String, Structure> = BTreeMap::new();
+    // Where repeated commands start, and how often they are run.
+    let mut repeats: Vec<(usize, usize)> = Vec::new();
     while let Some(words) = lines.next() {
         match words.as_slice() {
             [
@@ -109,8 +119,27 @@ pub(super) fn parse(text: &str, files: Files<'_>) -> Result<Script> {
             ["SHADER", stage, name, language, ..] => {
                 let Some(stage) = graphics::stage(stage) else { return lines.unsupported(&words) };
                 shaders.insert((*name).to_owned(), stage);
-                if *language != "PASSTHROUGH" {
-                    lines.skip_to_end();
+                if *language != "PASSTHROUGH" && words.get(4) != Some(&"VIRTUAL_FILE") {
+                    let text = lines.text_to_end();
+                    script.sources.insert((*name).to_owned(), text);
+                }
+            }
+            ["VIRTUAL_FILE", _] => {
+                lines.text_to_end();
+            }
+            ["STRUCT", name, rest @ ..] => {
+                let structure = structure(&mut lines, rest, &structures)?;
+                structures.insert((*name).to_owned(), structure);
+            }
+            ["REPEAT", count] => repeats.push((script.commands.len(), lines.number(count)?)),
+            ["END"] => {
+                let Some((start, count)) = repeats.pop() else { return lines.syntax(&words) };
+                let repeated = script.commands.split_off(start);
+                if repeated.len().saturating_mul(count) > MAX_COMMANDS {
+                    return lines.unsupported(&["REPEAT"]);
+                }
+                for _ in 0..count {
+                    script.commands.extend_from_slice(&repeated);
                 }
             }
             ["BUFFER", name, "FORMAT", format] => {
@@ -129,11 +158,16 @@ pub(super) fn parse(text: &str, files: Files<'_>) -> Result<Script> {
                 script.samplers.insert((*name).to_owned(), options);
             }
             ["BUFFER", name, rest @ ..] => {
-                let buffer = buffer(&mut lines, rest, files)?;
-                script.buffers.insert((*name).to_owned(), buffer);
+                if rest.contains(&"WIDTH") {
+                    let image = image(&mut lines, &[&["DIM_2D"], rest].concat(), files)?;
+                    script.images.insert((*name).to_owned(), image);
+                } else {
+                    let buffer = buffer(&mut lines, rest, files, &structures)?;
+                    script.buffers.insert((*name).to_owned(), buffer);
+                }
             }
             ["IMAGE", name, rest @ ..] => {
-                let Some(image) = Image::parse(rest) else { return lines.unsupported(&words) };
+                let image = image(&mut lines, rest, files)?;
                 script.images.insert((*name).to_owned(), image);
             }
             ["PIPELINE", kind @ ("compute" | "graphics"), name] => {
@@ -166,7 +200,7 @@ pub(super) fn parse(text: &str, files: Files<'_>) -> Result<Script> {
                     .commands
                     .push((lines.number, Command::Draw { pipeline: (*pipeline).to_owned(), draw }));
             }
-            ["RUN", pipeline, x, y, z] => {
+            ["RUN", pipeline, x, y, z] | ["RUN", "TIMED_EXECUTION", pipeline, x, y, z] => {
                 let workgroups = [lines.number(x)?, lines.number(y)?, lines.number(z)?];
                 let run = Command::Run { pipeline: (*pipeline).to_owned(), workgroups };
                 script.commands.push((lines.number, run));
@@ -178,6 +212,14 @@ pub(super) fn parse(text: &str, files: Files<'_>) -> Result<Script> {
             ["EXPECT", left, "EQ_BUFFER", right] => {
                 let (left, right) = ((*left).to_owned(), (*right).to_owned());
                 script.commands.push((lines.number, Command::ExpectEqual { left, right }));
+            }
+            ["EXPECT", left, "RMSE_BUFFER", right, "TOLERANCE", most] => {
+                let expect = Command::ExpectRmse {
+                    left: (*left).to_owned(),
+                    right: (*right).to_owned(),
+                    most: lines.number(most)?,
+                };
+                script.commands.push((lines.number, expect));
             }
             ["EXPECT", left, "EQ_HISTOGRAM_EMD_BUFFER", right, "TOLERANCE", most] => {
                 let expect = Command::ExpectHistogram {
@@ -203,8 +245,11 @@ pub(super) fn parse(text: &str, files: Files<'_>) -> Result<Script> {
             _ => return lines.unsupported(&words),
         }
     }
-    Ok(script)
+    if repeats.is_empty() { Ok(script) } else { lines.syntax(&["END is missing"]) }
 }
+
+/// The most commands of a script.
+const MAX_COMMANDS: usize = 1 << 16;
 
 /// The colour and depth that attachments are cleared to by default.
 const CLEAR: ([f64; 4], f64) = ([0.0; 4], 1.0);
@@ -270,66 +315,157 @@ fn expect(lines: &Lines<'_>, buffer: &str, offset: &str, rest: &[&str]) -> Resul
     })
 }
 
-fn buffer(lines: &mut Lines<'_>, words: &[&str], files: Files<'_>) -> Result<Buffer> {
-    let ["DATA_TYPE", ty, rest @ ..] = words else { return lines.unsupported(words) };
-    let Some(mut ty) = DataType::parse(ty) else { return lines.unsupported(words) };
-    let rest = match rest {
-        ["STD140", rest @ ..] => {
-            ty.layout = Layout::Std140;
-            rest
-        }
-        ["STD430", rest @ ..] => rest,
-        _ => rest,
+fn buffer(
+    lines: &mut Lines<'_>,
+    words: &[&str],
+    files: Files<'_>,
+    structures: &BTreeMap<String, Structure>,
+) -> Result<Buffer> {
+    let ["DATA_TYPE", name, rest @ ..] = words else { return lines.unsupported(words) };
+    let (layout, rest) = match rest {
+        ["STD140", rest @ ..] => (Layout::Std140, rest),
+        ["STD430", rest @ ..] => (Layout::Std430, rest),
+        _ => (Layout::Std430, rest),
     };
-    let component = ty.component;
-    let mut values: Vec<Vec<u8>> = Vec::new();
-    match rest {
-        ["DATA", first @ ..] => {
-            let mut line: Vec<&str> = first.to_vec();
-            loop {
-                for word in &line {
-                    if *word != "END" {
-                        values.push(lines.located(component.encode(word))?);
-                    }
-                }
-                if line.last() == Some(&"END") {
-                    break;
-                }
-                let Some(next) = lines.next() else { return lines.syntax(words) };
-                line = next;
+    let ty = match structures.get(*name) {
+        Some(structure) => lines.located(structure.elements(layout))?,
+        None => {
+            let Some(mut ty) = DataType::parse(name) else { return lines.unsupported(words) };
+            if layout == Layout::Std140 {
+                ty.layout = layout;
+            }
+            let elements = ElementType::from(ty);
+            // Texels have the format that the script says.
+            if ty.layout == Layout::Packed { elements.with_format(name) } else { elements }
+        }
+    };
+    let (count, rest) = match rest {
+        ["SIZE", size, rest @ ..] => (Some(lines.number(size)?), rest),
+        _ => (None, rest),
+    };
+    let bytes = values(lines, words, rest, &ty, count, files)?;
+    Ok(Buffer { ty, bytes })
+}
+
+/// An image with its texels, if the script gives them.
+fn image(lines: &mut Lines<'_>, words: &[&str], files: Files<'_>) -> Result<Image> {
+    let of_values = |word: &&str| matches!(*word, "DATA" | "FILL" | "SERIES_FROM" | "FILE");
+    let at = words.iter().position(of_values).unwrap_or(words.len());
+    let (shape, rest) = words.split_at(at);
+    let Some((mut image, ty)) = Image::parse(shape) else { return lines.unsupported(words) };
+    match (rest, ty) {
+        ([], _) => {}
+        // Zero is zero in every format.
+        (["FILL", value], _) if value.parse::<f64>() == Ok(0.0) => {
+            image.fill(vec![0; image.bytes.len()]);
+        }
+        (_, Some(ty)) => {
+            let bytes = values(lines, words, rest, &ty, Some(image.count()), files)?;
+            if !image.fill(bytes) {
+                return lines.syntax(&["the image has another number of texels"]);
             }
         }
-        ["SIZE", size, "FILE", "TEXT", file] => {
-            let count = lines.number::<usize>(size)?.saturating_mul(ty.components());
-            let Some(text) = files(file) else { return lines.unsupported(words) };
-            for word in text.split_whitespace().take(count) {
-                values.push(lines.located(component.encode(word))?);
+        (_, None) => return lines.unsupported(words),
+    }
+    Ok(image)
+}
+
+/// The bytes of so many elements, from the words that say their values; of `DATA`, as many as there are.
+fn values(
+    lines: &mut Lines<'_>,
+    words: &[&str],
+    rest: &[&str],
+    ty: &ElementType,
+    count: Option<usize>,
+    files: Files<'_>,
+) -> Result<Vec<u8>> {
+    let mut values: Vec<Vec<u8>> = Vec::new();
+    if let ["DATA", first @ ..] = rest {
+        let mut line: Vec<&str> = first.to_vec();
+        loop {
+            for word in line.iter().filter(|word| **word != "END") {
+                values.push(lines.located(ty.component(values.len()).encode(word))?);
             }
-            if values.len() != count {
+            if line.last() == Some(&"END") {
+                return Ok(ty.bytes_of(&values));
+            }
+            let Some(next) = lines.next() else { return lines.syntax(words) };
+            line = next;
+        }
+    }
+    let Some(count) = count.filter(|count| count.saturating_mul(ty.stride()) <= MAX_BYTES) else {
+        return lines.unsupported(words);
+    };
+    let scalars = count * ty.components();
+    match rest {
+        ["FILE", "TEXT", file] => {
+            let Some(text) = files(file) else { return lines.unsupported(words) };
+            for word in text.split_whitespace().take(scalars) {
+                values.push(lines.located(ty.component(values.len()).encode(word))?);
+            }
+            if values.len() != scalars {
                 return lines.syntax(&["the file has too few values"]);
             }
         }
-        ["SIZE", size, fill @ ..] => {
-            let size: usize = lines.number(size)?;
-            if size.saturating_mul(ty.stride()) > MAX_BYTES {
-                return lines.unsupported(words);
+        ["FILL", value] => {
+            for number in 0..scalars {
+                values.push(lines.located(ty.component(number).encode(value))?);
             }
-            for number in 0..size * ty.components() {
-                values.push(lines.located(match fill {
-                    ["FILL", value] => component.encode(value),
-                    ["SERIES_FROM", start, "INC_BY", step] => component.series(start, step, number),
-                    _ => return lines.unsupported(words),
-                })?);
+        }
+        ["SERIES_FROM", start, "INC_BY", step] => {
+            for number in 0..scalars {
+                values.push(lines.located(ty.component(number).series(start, step, number))?);
             }
         }
         _ => return lines.unsupported(words),
     }
-    let elements = values.len().div_ceil(ty.components());
-    let mut bytes = vec![0; elements * ty.stride()];
-    for (value, at) in values.iter().zip(ty.positions(0)) {
-        bytes[at..at + value.len()].copy_from_slice(value);
+    Ok(ty.bytes_of(&values))
+}
+
+/// The lines of a structure up to its end.
+fn structure(
+    lines: &mut Lines<'_>,
+    options: &[&str],
+    structures: &BTreeMap<String, Structure>,
+) -> Result<Structure> {
+    let mut structure = Structure::default();
+    match options {
+        [] => {}
+        ["STRIDE", stride] => structure.stride = Some(lines.number(stride)?),
+        _ => return lines.unsupported(options),
     }
-    Ok(Buffer { ty, bytes })
+    while let Some(words) = lines.next() {
+        let (ty, name, mut options) = match words.as_slice() {
+            ["END"] => return Ok(structure),
+            [ty, name, options @ ..] => (ty, name, options),
+            _ => return lines.syntax(&words),
+        };
+        let Some(ty) = MemberType::parse(ty, structures) else { return lines.unsupported(&words) };
+        let count = match name.split_once('[') {
+            Some((_, count)) => Some(lines.number(count.trim_end_matches(']'))?),
+            None => None,
+        };
+        let mut member = Member { ty, count, offset: None, array_stride: None, matrix_stride: None };
+        while let [option, value, rest @ ..] = options {
+            let place = match *option {
+                "OFFSET" => &mut member.offset,
+                "ARRAY_STRIDE" => &mut member.array_stride,
+                "MATRIX_STRIDE" => &mut member.matrix_stride,
+                _ => return lines.unsupported(&words),
+            };
+            let value: usize = lines.number(value)?;
+            if value > MAX_BYTES {
+                return lines.unsupported(&words);
+            }
+            *place = Some(value);
+            options = rest;
+        }
+        if !options.is_empty() {
+            return lines.syntax(&words);
+        }
+        structure.members.push(member);
+    }
+    lines.syntax(&["END is missing"])
 }
 
 /// The lines of a pipeline up to its end.
@@ -349,24 +485,16 @@ fn pipeline(lines: &mut Lines<'_>, mut pipeline: Pipeline, shaders: &ScriptShade
             // Compute pipelines have no attachments.
             ["FRAMEBUFFER_SIZE", _, _] => {}
             ["BIND", "BUFFER", name, "AS", "push_constant"] => pipeline.push = Some((*name).to_owned()),
-            [
-                "BIND",
-                "BUFFER",
-                name,
-                "AS",
-                "storage" | "uniform",
-                "DESCRIPTOR_SET",
-                set,
-                "BINDING",
-                binding,
-            ] => {
-                let point = lines.binding(set, binding)?;
-                pipeline.buffers.insert(point, (*name).to_owned());
+            // How shaders are compiled is the executor's choice.
+            ["SHADER_OPTIMIZATION" | "COMPILE_OPTIONS", _] => {
+                lines.text_to_end();
             }
-            ["BIND", "BUFFER", name, "AS", "storage_image", "DESCRIPTOR_SET", set, "BINDING", binding] => {
-                let point = lines.binding(set, binding)?;
-                pipeline.images.insert(point, (*name).to_owned());
-            }
+            ["BIND", ..] => match bindings::bind(lines, &words)? {
+                Some((point, descriptors)) => {
+                    pipeline.bindings.insert(point, descriptors);
+                }
+                None => return lines.unsupported(&words),
+            },
             ["SUBGROUP", _] => {
                 while let Some(words) = lines.next() {
                     match words.as_slice() {

@@ -171,6 +171,14 @@ impl Component {
         }
     }
 
+    /// A value, rounded.
+    pub(super) fn value(self, bytes: &[u8]) -> f64 {
+        match self {
+            Component::Float(bits) => Component::float_value(bits, bytes),
+            _ => self.integer_value(bytes) as f64,
+        }
+    }
+
     /// A value as text.
     pub fn show(self, bytes: &[u8]) -> String {
         match self {
@@ -291,7 +299,7 @@ impl DataType {
 
     /// A texel format as `R16G16_SFLOAT` whose components all have one width of 8 bits or more. Normalized components are written as
     /// the integers that they hold.
-    fn of_format(text: &str) -> Option<DataType> {
+    pub(super) fn of_format(text: &str) -> Option<DataType> {
         let (components, numeric) = text.split_once('_')?;
         let mut rows = 0;
         let mut width = None;
@@ -312,7 +320,8 @@ impl DataType {
         Some(DataType { component, rows, columns: 1, layout: Layout::Packed })
     }
 
-    fn column_stride(&self) -> usize {
+    /// Bytes from a column to the next one.
+    pub(super) fn column_stride(&self) -> usize {
         let size = self.component.bytes();
         match self.layout {
             Layout::Packed => size * self.rows,
@@ -326,20 +335,20 @@ impl DataType {
         self.column_stride() * self.columns
     }
 
+    /// The format of its elements as texels, by its components.
+    pub(super) fn format(&self) -> Option<String> {
+        let (bits, numeric) = match self.component {
+            Component::Int(bits) => (bits, "SINT"),
+            Component::Uint(bits) => (bits, "UINT"),
+            Component::Float(bits) => (bits, "SFLOAT"),
+        };
+        let letters = "RGBA".chars().take(self.rows);
+        let components: String = letters.map(|letter| format!("{letter}{bits}")).collect();
+        (self.columns == 1).then(|| format!("{components}_{numeric}"))
+    }
+
     /// Components of an element.
     pub fn components(&self) -> usize {
         self.rows * self.columns
-    }
-
-    /// Where the components are that follow each other from a byte on.
-    pub fn positions(&self, offset: usize) -> impl Iterator<Item = usize> + use<> {
-        let (rows, size, column) = (self.rows, self.component.bytes(), self.column_stride());
-        let in_column = offset % column.max(1);
-        let start = if in_column < rows * size { offset / column.max(1) } else { offset / column.max(1) + 1 };
-        let first = if in_column < rows * size { in_column } else { 0 };
-        (0usize..).map(move |number| {
-            let at = first / size + number;
-            (start + at / rows) * column + at % rows * size + first % size
-        })
     }
 }

@@ -1,11 +1,17 @@
 //! VkScript: the older form, one shader and buffers without names.
 
+use super::values::Tolerance;
 use super::{
-    AmberError, AmberReason, Buffer, Command, Compare, DataType, Expect, MAX_BYTES, Pipeline, Result, Script,
+    AmberError, AmberReason, Buffer, Command, Compare, DataType, Descriptor, DescriptorKind, ElementType,
+    Expect, MAX_BYTES, Pipeline, Result, Script,
 };
 
-/// The name of the only pipeline.
+/// The name of the only pipeline, and of the buffer of its push constants.
 const PIPELINE: &str = "compute";
+const PUSH: &str = "push";
+
+/// The most bytes of push constants.
+const MAX_PUSH: usize = 4096;
 
 struct Line<'a> {
     number: usize,
@@ -38,6 +44,7 @@ pub(super) fn parse(text: &str) -> Result<Script> {
     let mut script = Script::default();
     script.pipelines.insert(PIPELINE.to_owned(), Pipeline { shader: "s0".into(), ..Pipeline::default() });
     let mut section = "";
+    let mut tolerances = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let line = line.trim();
         if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
@@ -54,7 +61,7 @@ pub(super) fn parse(text: &str) -> Result<Script> {
         }
         let words: Vec<&str> = line.split('#').next().unwrap_or_default().split_whitespace().collect();
         if !words.is_empty() {
-            command(&mut script, &Line { number: number + 1, words })?;
+            command(&mut script, &Line { number: number + 1, words }, &mut tolerances)?;
         }
     }
     Ok(script)
@@ -68,16 +75,35 @@ fn buffer(script: &mut Script, line: &Line<'_>, point: &str, size: usize, ty: Da
     let (set, binding) = line.point(point)?;
     let name = format!("{set}:{binding}");
     if let Some(pipeline) = script.pipelines.get_mut(PIPELINE) {
-        pipeline.buffers.insert((set, binding), name.clone());
+        let descriptor = Descriptor {
+            kind: DescriptorKind::Buffer,
+            resource: name.clone(),
+            sampler: None,
+            offset: 0,
+            range: None,
+        };
+        pipeline.bindings.insert((set, binding), vec![descriptor]);
     }
-    let buffer = script.buffers.entry(name.clone()).or_insert_with(|| Buffer { ty, bytes: Vec::new() });
+    let buffer =
+        script.buffers.entry(name.clone()).or_insert_with(|| Buffer { ty: ty.into(), bytes: Vec::new() });
     if buffer.bytes.len() < size {
         buffer.bytes.resize(size, 0);
     }
     Ok(name)
 }
 
-fn command(script: &mut Script, line: &Line<'_>) -> Result<()> {
+/// The bytes of values.
+fn encoded(line: &Line<'_>, ty: DataType, values: &[&str]) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    for (value, (at, component)) in values.iter().zip(ElementType::from(ty).positions(0)) {
+        let encoded = component.encode(value).map_err(|reason| AmberError { line: line.number, reason })?;
+        bytes.resize(at, 0);
+        bytes.extend(encoded);
+    }
+    Ok(bytes)
+}
+
+fn command(script: &mut Script, line: &Line<'_>, tolerances: &mut Vec<Tolerance>) -> Result<()> {
     let int = DataType::parse("int").map_or_else(|| line.fail(AmberReason::Syntax), Ok)?;
     let command = match line.words.as_slice() {
         ["compute", "entrypoint", entry] => {
@@ -87,29 +113,54 @@ fn command(script: &mut Script, line: &Line<'_>) -> Result<()> {
             let workgroups = [line.number(x)?, line.number(y)?, line.number(z)?];
             Command::Run { pipeline: PIPELINE.into(), workgroups }
         }
-        ["ssbo", point, size] => {
+        ["ssbo" | "ubo", point, size] => {
             buffer(script, line, point, line.number(size)?, int)?;
             return Ok(());
         }
-        ["ssbo", point, "subdata", ty, offset, values @ ..]
+        ["ssbo" | "ubo", point, "subdata", ty, offset, values @ ..]
         | ["uniform", "ubo", point, ty, offset, values @ ..] => {
             let (ty, offset): (DataType, usize) = (line.ty(ty)?, line.number(offset)?);
-            let mut bytes = Vec::new();
-            for (value, at) in values.iter().zip(ty.positions(0)) {
-                let encoded =
-                    ty.component.encode(value).map_err(|reason| AmberError { line: line.number, reason })?;
-                bytes.resize(at, 0);
-                bytes.extend(encoded);
-            }
+            let bytes = encoded(line, ty, values)?;
             let name = buffer(script, line, point, offset.saturating_add(bytes.len()), ty)?;
             Command::Write { buffer: name, offset, bytes }
+        }
+        // Push constants.
+        ["uniform" | "push", ty, offset, values @ ..] => {
+            let (ty, offset): (DataType, usize) = (line.ty(ty)?, line.number(offset)?);
+            let bytes = encoded(line, ty, values)?;
+            let end = offset.saturating_add(bytes.len());
+            if end > MAX_PUSH {
+                return line.fail(AmberReason::Unsupported);
+            }
+            let name = PUSH.to_owned();
+            let constants = script
+                .buffers
+                .entry(name.clone())
+                .or_insert_with(|| Buffer { ty: ty.into(), bytes: Vec::new() });
+            constants.bytes.resize(constants.bytes.len().max(end), 0);
+            if let Some(pipeline) = script.pipelines.get_mut(PIPELINE) {
+                pipeline.push = Some(name.clone());
+            }
+            Command::Write { buffer: name, offset, bytes }
+        }
+        ["tolerance", values @ ..] if !values.is_empty() => {
+            *tolerances = values
+                .iter()
+                .map(|text| {
+                    let percent = text.strip_suffix('%');
+                    let value = line.number(percent.unwrap_or(text))?;
+                    Ok(Tolerance { value, percent: percent.is_some() })
+                })
+                .collect::<Result<_>>()?;
+            return Ok(());
         }
         ["probe", "ssbo", ty, point, offset, compare, values @ ..] => {
             let ty = line.ty(ty)?;
             let Some(compare) = Compare::parse(compare) else { return line.fail(AmberReason::Syntax) };
             let values = values.iter().map(|value| (*value).to_owned()).collect();
             let (offset, buffer) = (line.number(offset)?, buffer(script, line, point, 0, ty)?);
-            Command::Expect(Expect { buffer, ty: Some(ty), offset, compare, tolerances: Vec::new(), values })
+            let (ty, tolerances) = (Some(ElementType::from(ty)), tolerances.clone());
+            Command::Expect(Expect { buffer, ty, offset, compare, tolerances, values })
         }
         _ => return line.fail(AmberReason::Unsupported),
     };

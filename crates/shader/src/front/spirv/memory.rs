@@ -284,13 +284,7 @@ impl Translator<'_> {
             indices = rest;
             val = self.buffer(val)?;
             let ty = self.pointee(&val, base)?;
-            let stride = match self.module.id(base)? {
-                super::module::IdDef::Local(pointer) => {
-                    self.module.decoration(self.words, pointer, Decoration::ArrayStride)
-                }
-                _ => None,
-            };
-            let stride = stride.unwrap_or_else(|| self.module.types.size(ty));
+            let stride = self.element_stride(base, ty)?.unwrap_or_else(|| self.module.types.size(ty));
             let index = self.value(first)?;
             val = self.advance(val, ty, index, stride)?;
         }
@@ -305,6 +299,24 @@ impl Translator<'_> {
             _ => {}
         }
         self.set(inst.word(2)?, val)
+    }
+
+    /// Bytes from an element to the next one where a pointer points, if the pointer's type says it. Workgroup memory without an explicit layout
+    /// has the layout of its arrays instead.
+    fn element_stride(&self, pointer: u32, element: TypeRef) -> Result<Option<u32>> {
+        let super::module::IdDef::Local(ty) = self.module.id(pointer)? else { return Ok(None) };
+        let Some(stride) = self.module.decoration(self.words, ty, Decoration::ArrayStride) else {
+            return Ok(None);
+        };
+        let pointer = self.module.value_type(pointer)?;
+        let shared = StorageClass::Workgroup as u32;
+        let is_shared =
+            |ty| matches!(*self.module.types.get(ty), SpvType::Pointer { class, .. } if class == shared);
+        if !is_shared(pointer) || self.module.has_workgroup_blocks() {
+            return Ok(Some(stride));
+        }
+        let mut of_arrays = self.module.types.array_strides(element);
+        Ok(of_arrays.any(|of_array| of_array == stride).then_some(stride))
     }
 
     /// A pointer moved by some elements.
@@ -507,13 +519,9 @@ impl Translator<'_> {
         let SpvType::Pointer { pointee, .. } = *self.module.types.get(ty) else {
             return Err(SpirvCause::Types(inst.op));
         };
-        let size = self.module.types.size(self.module.type_of(pointee)?).max(1);
-        let stride = match self.module.id(inst.word(3)?)? {
-            super::module::IdDef::Local(pointer) => {
-                self.module.decoration(self.words, pointer, Decoration::ArrayStride)
-            }
-            _ => None,
-        };
+        let element = self.module.type_of(pointee)?;
+        let size = self.module.types.size(element).max(1);
+        let stride = self.element_stride(inst.word(3)?, element)?;
         let (a, b) = (self.address_leaves(inst.word(3)?)?, self.address_leaves(inst.word(4)?)?);
         let (&[.., a], &[.., b]) = (&a[..], &b[..]) else { return Err(SpirvCause::Types(inst.op)) };
         let bytes = self.alu(IrOp::ISub, &[a, b])?;

@@ -312,6 +312,15 @@ impl Module {
         }
     }
 
+    /// Whether workgroup memory has an explicit layout: all of its variables are blocks, or none.
+    pub(super) fn has_workgroup_blocks(&self) -> bool {
+        self.variables.iter().filter(|var| var.class == spirv::StorageClass::Workgroup as u32).any(|var| {
+            let SpvType::Pointer { pointee, .. } = *self.types.get(var.ty) else { return false };
+            self.type_of(pointee)
+                .is_ok_and(|ty| matches!(self.types.get(ty), SpvType::Struct { block: true, .. }))
+        })
+    }
+
     /// The name of an id; empty if it has none.
     pub(super) fn name(&self, words: &[u32], id: u32) -> String {
         let entry = self.names.iter().find(|(of, _)| *of == id);

@@ -158,6 +158,14 @@ impl Types {
         self.facts[ty.0 as usize].size
     }
 
+    /// Strides of the arrays of an element.
+    pub(super) fn array_strides(&self, wanted: TypeRef) -> impl Iterator<Item = u32> {
+        self.types.iter().filter_map(move |ty| match *ty {
+            SpvType::Array { element, stride, .. } if element == wanted => Some(stride),
+            _ => None,
+        })
+    }
+
     /// The alignment in memory without an explicit layout.
     pub(super) fn align(&self, ty: TypeRef) -> u32 {
         self.facts[ty.0 as usize].align

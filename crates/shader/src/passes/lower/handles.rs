@@ -1,8 +1,8 @@
-//! Lowers handles that are chosen: takes any shader; afterwards they are not operands or results of selects and of structured
+//! Lowers handles that are chosen or compared: takes any shader; afterwards they are not operands or results of selects, of comparisons and of structured
 //! instructions any more, except those that the options keep, handles of a machine's descriptors, and those that functions take or return.
 //!
 //! A chosen handle becomes two numbers: which of its possible bindings it has, and the index in that binding. An access through it chooses between the bindings by
-//! the first number. Indices are marked `nonuniform`, so [`super::lower_nonuniform`] makes loops of those that differ within a subgroup.
+//! the first number, and handles are equal if both numbers are. Indices are marked `nonuniform`, so [`super::lower_nonuniform`] makes loops of those that differ within a subgroup.
 
 use super::at_end;
 use super::nonuniform::{lowest_bit_of, reads_quad, set_derivatives};
@@ -49,6 +49,8 @@ struct Web {
     foreign: bool,
     /// A handle differs within a subgroup.
     divergent: bool,
+    /// Handles are compared with each other.
+    compared: bool,
 }
 
 /// The webs of a function that are lowered.
@@ -68,6 +70,13 @@ fn is_chosen(func: &Function, value: Value) -> bool {
             ValueDef::Param(region, _) => region != func.body(),
             ValueDef::Removed => false,
         }
+}
+
+/// The two handles that an instruction compares.
+fn compared(func: &Function, inst: Inst) -> Option<[Value; 2]> {
+    let &[a, b] = func.args(inst) else { return None };
+    let compares = matches!(func.op(inst), Op::IEq | Op::INe) && func.ty(a).base == Base::Handle;
+    compares.then_some([a, b])
 }
 
 /// The values that an instruction passes on, each with what it becomes.
@@ -90,8 +99,11 @@ impl Webs {
     fn of(shader: &Shader, func: &Function, options: &HandleOptions) -> Option<Webs> {
         let mut next = SecondaryMap::default();
         let mut handles = Vec::new();
+        let mut comparisons = Vec::new();
         for inst in func.walk() {
-            for (from, to) in passed(func, inst) {
+            let compared = compared(func, inst);
+            comparisons.extend(compared.map(|[a, _]| a));
+            for (from, to) in passed(func, inst).into_iter().chain(compared.map(|[a, b]| (a, b))) {
                 if func.ty(to).base == Base::Handle {
                     handles.extend([from, to]);
                     let (from, to) = (last_of_chain(&mut next, from), last_of_chain(&mut next, to));
@@ -120,14 +132,17 @@ impl Webs {
                 _ => web.foreign |= !is_chosen(func, handle),
             }
         }
+        for handle in comparisons {
+            webs.entry(last_of_chain(&mut next, handle)).or_default().compared = true;
+        }
         let is_buffer = |&(resource, _): &Binding| {
             shader.resources.get(resource).is_some_and(|data| {
                 matches!(data.class, ResourceClass::UniformBuffer | ResourceClass::StorageBuffer)
             })
         };
         webs.retain(|_, web| {
-            let stays = options.uniform_buffers && !web.divergent && web.bindings.iter().all(is_buffer);
-            !web.foreign && !stays
+            let uniform = !web.divergent && web.bindings.iter().all(is_buffer);
+            !web.foreign && (web.compared || !(options.uniform_buffers && uniform))
         });
         (!webs.is_empty()).then_some(Webs { next, webs })
     }
@@ -236,6 +251,13 @@ fn rewrite_accesses(func: &mut Function, webs: &Webs, numbers: &Numbers, derivat
         {
             continue;
         }
+        if let Some([a, b]) = compared(func, inst) {
+            if let (Some(web), Some(a), Some(b)) = (webs.find(a), numbers[a], numbers[b]) {
+                let equal = compare(func, inst, web, [a, b]);
+                replace_results(func, inst, &[equal], &mut substitution);
+            }
+            continue;
+        }
         let args = func.args(inst);
         let chosen = |(operand, &value): (usize, &Value)| {
             let [which, index] = numbers[value].filter(|_| webs.lowers(func, value))?;
@@ -261,6 +283,27 @@ fn rewrite_accesses(func: &mut Function, webs: &Webs, numbers: &Numbers, derivat
         rewrite_access(func, inst, &chosen, query, &mut substitution);
     }
     substitution.apply(func);
+}
+
+/// Whether the numbers of two handles are those of one descriptor, or, as the instruction asks, are not.
+fn compare(func: &mut Function, inst: Inst, web: &Web, handles: [[Value; 2]; 2]) -> Value {
+    let mut b = Builder::before(func, inst);
+    let [first, second] = handles.map(|[which, index]| {
+        // What accesses may assume does not matter here.
+        let mut own = which;
+        for (number, (resource, _)) in web.bindings.iter().enumerate() {
+            let same = web.bindings.iter().position(|(other, _)| other == resource).unwrap_or(number);
+            if same != number {
+                let [number, same] = [number, same].map(|number| b.u32(number as u32));
+                let condition = b.alu(Op::IEq, &[which, number]);
+                own = b.alu(Op::Select, &[condition, same, own]);
+            }
+        }
+        [own, index]
+    });
+    let [binding, index] = [0, 1].map(|at| b.alu(Op::IEq, &[first[at], second[at]]));
+    let equal = b.alu(Op::IAnd, &[binding, index]);
+    if b.func.op(inst) == Op::INe { b.alu(Op::INot, &[equal]) } else { equal }
 }
 
 /// Takes the handles of an access from their bindings, one handle after the other.

@@ -78,6 +78,8 @@ pub(super) struct Image {
     pub(super) last_level: u32,
     /// Levels there are, less one; up to gfx8 nothing says it.
     pub(super) most_level: u32,
+    /// Samples of a texel.
+    pub(super) samples: u32,
     /// The least level a sample may use, relative to the first of all.
     pub(super) min_lod: f32,
     pub(super) tiling: Tiling,
@@ -168,6 +170,11 @@ impl Image {
             _ => None,
         };
         let mode = field(3, 20, 5);
+        // Where there are samples, the last level is the logarithm of their number.
+        let (base_level, last_level, most_level, samples) = match kind.is_multisampled() {
+            true => (0, 0, 0, 1 << last_level),
+            false => (base_level, last_level, most_level, 1),
+        };
         let one_dimensional = matches!(kind, ImageType::D1 | ImageType::D1Array);
         DescriptorKind::Image(Box::new(Image {
             generation,
@@ -182,9 +189,10 @@ impl Image {
             ],
             first_layer: if kind.is_array() { first } else { 0 },
             layers: if kind.is_array() { last.saturating_sub(first) + 1 } else { 1 },
-            base_level: if kind.is_multisampled() { 0 } else { base_level },
+            base_level,
             last_level,
             most_level,
+            samples,
             min_lod: lod as f32 / 256.0,
             tiling: if generation <= Gfx::Gfx8 { tile_index(mode) } else { swizzle_mode(mode, generation) },
             pitch: pitch.filter(|pitch| !ten || *pitch > width),

@@ -4,6 +4,9 @@
 //! From gfx10 on the levels of a linear image stand one after the other from the smallest to the largest, their rows
 //! padded to 256 bytes, sizes rounded up; slices have all levels each. Where levels of older generations lie, and how
 //! levels of tiled images share blocks, is not known here.
+//!
+//! Hardware has several samples in tiled images only, in orders that are not known here. So that code that uses them can run, a linear image may
+//! have them: each slice is then a plane for every sample, one after the other.
 
 use super::descriptor::{Image, ImageType, Tiling};
 use unwedge_isa::amdgcn::Gfx;
@@ -60,13 +63,14 @@ fn ceiled(size: u32, level: u32) -> u64 {
 pub(super) type Unknown = &'static str;
 
 impl Image {
-    /// The address of a texel: coordinates, with the layer or depth third, and the level counted from the first there is.
-    pub(super) fn address(&self, at: [u32; 3], level: u32, bytes: u8) -> Result<u64, Unknown> {
+    /// The address of a texel: coordinates, with the layer or depth third, the sample, and the level counted from the first there is.
+    pub(super) fn address(&self, at: [u32; 3], sample: u32, level: u32, bytes: u8) -> Result<u64, Unknown> {
         let [x, y, z] = at.map(u64::from);
-        if self.kind.is_multisampled() && self.last_level != 0 {
-            return Err("an image with several samples");
+        if self.samples > 1 && self.tiling != Tiling::Linear {
+            return Err("several samples in a tiled image");
         }
         let z = z + if self.kind == ImageType::D3 { 0 } else { u64::from(self.first_layer) };
+        let z = z * u64::from(self.samples) + u64::from(sample);
         let offset = match self.tiling {
             Tiling::Linear => self.linear(x, y, z, level, bytes.into())?,
             Tiling::Thin { display } => self.thin(x, y, z, level, bytes.into(), display)?,

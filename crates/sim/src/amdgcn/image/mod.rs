@@ -1,8 +1,8 @@
 //! Image instructions: loads, stores, atomics, samples and gathers by descriptors.
 //!
 //! Loads, stores and atomics reach memory as late as any other access; what is sampled is read when the instruction is
-//! issued, its result arrives late. What is not emulated (block compression, most tilings, several samples, anisotropic
-//! filters, borders from a table) is a fault where it is met, never a value.
+//! issued, its result arrives late. What is not emulated (block compression, most tilings, samples in tiled images,
+//! anisotropic filters, borders from a table) is a fault where it is met, never a value.
 
 mod descriptor;
 mod fields;
@@ -243,16 +243,17 @@ fn texels(
         for lane in bits(lanes) {
             let at = coordinates.map(|lanes| lanes.map_or(0, |lanes| lanes[lane]));
             let level = level.map_or(0, |lanes| lanes[lane]).saturating_add(image.base_level);
+            let sample = sample.map_or(0, |lanes| lanes[lane]);
             let depth = if image.kind.is_array() { image.layers } else { image.extent(2, level) };
             let inside = at[0] < image.extent(0, level)
                 && at[1] < image.extent(1, level)
                 && at[2] < depth
-                && (image.kind.is_multisampled() || level <= image.last_level)
-                && sample.is_none_or(|lanes| lanes[lane] == 0 || image.last_level != 0);
+                && level <= image.last_level
+                && sample < image.samples;
             if !inside {
                 continue;
             }
-            match image.address(at, level, format.bytes()) {
+            match image.address(at, sample, level, format.bytes()) {
                 Ok(place) => {
                     address[lane] = place;
                     valid |= 1 << lane;
@@ -312,7 +313,7 @@ fn image_size(
             let levels = image.last_level.saturating_sub(image.base_level) + 1;
             let depth = if image.kind.is_array() { image.layers } else { image.extent(2, at) };
             values[lane] = [image.extent(0, at), image.extent(1, at), depth, levels];
-            if !image.kind.is_multisampled() && at > image.last_level {
+            if at > image.last_level {
                 values[lane] = [0, 0, 0, levels];
             }
         }

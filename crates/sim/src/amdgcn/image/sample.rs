@@ -236,7 +236,7 @@ fn tap(
         (None, _) => [0.0; 4],
         (Some(at), _) => {
             let bytes = look.texel.format.bytes();
-            let address = match image.address(at, level + image.base_level, bytes) {
+            let address = match image.address(at, 0, level + image.base_level, bytes) {
                 Ok(address) => address,
                 Err(what) => {
                     machine.fault(wave, FaultKind::NotEmulated(what));
