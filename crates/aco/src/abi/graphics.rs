@@ -16,8 +16,8 @@ use crate::stages::{self, HardwareStage, SoftwareStage};
 use std::collections::{BTreeMap, BTreeSet};
 use unwedge_isa::amdgcn::Gfx;
 use unwedge_shader::ir::{
-    AmdRegisters, Base, FIRST_LOCATION_SLOT, Function, Inst, InterpAt, Op, Payload, Shader, SlotAccess, SlotDir,
-    Stage, SystemValue,
+    AmdRegisters, Base, FIRST_LOCATION_SLOT, Function, Inst, InterpAt, Op, Payload, Shader, SlotAccess,
+    SlotDir, Stage, SystemValue,
 };
 
 /// Bytes in which the waves of a workgroup count: a dword for each wave, and one for their sum.

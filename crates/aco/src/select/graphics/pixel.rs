@@ -217,7 +217,9 @@ impl Selector<'_> {
     /// A component of the provoking vertex.
     fn flat_lane(&mut self, inst: Inst, slot: u16, component: u32) -> Selected<Operand> {
         if self.interface.vertex_attributes.contains(&slot) {
-            return Err(self.unsupported(inst, Some("beside one that the shader interpolates at the same location")));
+            return Err(
+                self.unsupported(inst, Some("beside one that the shader interpolates at the same location"))
+            );
         }
         self.vertex_lane(inst, slot, component, 0)
     }
