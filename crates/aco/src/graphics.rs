@@ -57,6 +57,9 @@ pub struct GraphicsOptions {
     pub legacy: bool,
     /// Primitive shaders cull triangles where this is allowed. A pipeline whose last stage before the rasterizer is a vertex or evaluation shader is assumed to draw triangles.
     pub culling: bool,
+    /// The last vertex of a primitive is the provoking one, not the first. Flat inputs do not depend on it, because the hardware loads those of the provoking vertex
+    /// (`PROVOKING_VTX_LAST`).
+    pub last_vertex_provokes: bool,
     /// Which stages the pipeline has beside vertex and fragment. It always has the stage of the shader.
     pub shape: PipelineShape,
     /// Vertices of a patch: that a tessellation control shader takes, or that a tessellation evaluation shader is given.
@@ -201,6 +204,7 @@ impl Default for GraphicsOptions {
         GraphicsOptions {
             legacy: false,
             culling: false,
+            last_vertex_provokes: false,
             shape: PipelineShape::Plain,
             patch_vertices: PATCH_VERTICES,
             tessellation: Primitive::Triangles,
