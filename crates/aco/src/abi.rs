@@ -117,7 +117,7 @@ pub enum Argument {
     /// Of a primitive shader that captures, on gfx12: the low word of the address of 96 bytes of state. For each of four buffers it holds the position of the next workgroup in the order of the draw
     /// (32 bits) and the number of bytes written (32 bits), then for each of four streams the numbers of primitives needed and written (64 bits each).
     CaptureState,
-    /// Of a vertex shader that captures as a primitive shader: the number of vertices of a primitive.
+    /// Of a vertex shader that captures as a primitive shader, or that gives fragments the number of the primitive whose last vertex it has: the number of vertices of a primitive.
     PrimitiveVertices,
     /// Of a vertex shader on the stage VS: the primitive whose provoking vertex it has. The driver turns the reuse of vertices off (`VGT_PRIMITIVEID_EN`).
     VertexPrimitive,

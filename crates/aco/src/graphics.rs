@@ -57,6 +57,9 @@ pub struct GraphicsOptions {
     pub legacy: bool,
     /// Primitive shaders cull triangles where this is allowed. A pipeline whose last stage before the rasterizer is a vertex or evaluation shader is assumed to draw triangles.
     pub culling: bool,
+    /// The last vertex of a primitive is the provoking one, not the first. Flat inputs do not depend on it, because the hardware loads those of the provoking vertex
+    /// (`PROVOKING_VTX_LAST`).
+    pub last_vertex_provokes: bool,
     /// Which stages the pipeline has besides vertex and fragment. It always has the stage of the shader.
     pub shape: PipelineShape,
     /// Vertices of a patch: that a tessellation control shader takes, or that a tessellation evaluation shader is given.
@@ -79,6 +82,8 @@ pub struct GraphicsOptions {
     pub epilog: bool,
     /// Formats in which colours are exported.
     pub targets: [TargetFormat; TARGETS],
+    /// What colours are that the shader stores as 16 bits: the numbers of the formats of attachments.
+    pub half_colours: [HalfColour; TARGETS],
 }
 
 /// Where an attribute is. The stride is in the descriptor of the buffer.
@@ -153,6 +158,33 @@ impl TargetFormat {
     ];
 }
 
+/// What a colour with components of 16 bits is. Formats of 32 bits are given its numbers in 32 bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub enum HalfColour {
+    /// Floats.
+    #[default]
+    Float,
+    /// Unsigned integers.
+    Uint,
+    /// Signed integers.
+    Sint,
+}
+
+impl HalfColour {
+    /// All, with their names in options.
+    pub const NAMES: [(HalfColour, &'static str); 3] =
+        [(HalfColour::Float, "float"), (HalfColour::Uint, "uint"), (HalfColour::Sint, "sint")];
+}
+
+impl std::str::FromStr for HalfColour {
+    type Err = UnknownFormat;
+
+    fn from_str(name: &str) -> Result<HalfColour, UnknownFormat> {
+        let known = HalfColour::NAMES.iter().find(|(_, known)| *known == name);
+        known.map(|(numbers, _)| *numbers).ok_or_else(|| UnknownFormat(name.to_owned()))
+    }
+}
+
 /// A name that is not a format of exports.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown format `{0}`; the formats are {names}", names = TargetFormat::NAMES.map(|(_, name)| name).join(", "))]
@@ -172,6 +204,7 @@ impl Default for GraphicsOptions {
         GraphicsOptions {
             legacy: false,
             culling: false,
+            last_vertex_provokes: false,
             shape: PipelineShape::Plain,
             patch_vertices: PATCH_VERTICES,
             tessellation: Primitive::Triangles,
@@ -182,6 +215,7 @@ impl Default for GraphicsOptions {
             prolog: false,
             epilog: false,
             targets: [TargetFormat::default(); TARGETS],
+            half_colours: [HalfColour::default(); TARGETS],
         }
     }
 }

@@ -47,6 +47,9 @@ fn varied(targets: &[Options], seed: u64) -> Options {
 /// How many dwords of a vertex are captured of each stream. `None`: the shader is not compiled, or undefined.
 fn run(shader: &Shader, options: &Options, seed: u64) -> Option<Result<Captures, Problem>> {
     let lanes = options.gpu.lanes() as usize;
+    let mut options = options.clone();
+    options.graphics.last_vertex_provokes = seed % 2 == 1;
+    let options = &options;
     let (args, judged) = if shader.info.stage == Stage::Geometry {
         let before = pass_through(shader);
         let programs = match build_group(&before, shader, options) {

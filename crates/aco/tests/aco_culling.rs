@@ -261,7 +261,9 @@ fn emitted_triangles_are_culled() {
         if shader.info.output_vertices == 0 {
             return None;
         }
-        let options = &targets[*seed as usize % targets.len()];
+        let mut options = targets[*seed as usize % targets.len()].clone();
+        options.graphics.last_vertex_provokes = rng.below(2) == 1;
+        let options = &options;
         let lanes = options.gpu.lanes() as usize;
         let target = format!("seed {seed}, {} wave{lanes}", options.gpu.name());
         let wrong = |(step, what): (&str, String)| format!("{target}: {step} {what}");

@@ -70,6 +70,9 @@ impl<'s> Expected<'s> {
     }
 
     fn group_verdict(&self, before: &Shader, options: &Options) -> Verdict {
+        let mut options = options.clone();
+        options.graphics.last_vertex_provokes = self.seed % 2 == 1;
+        let options = &options;
         let programs = match build_group(before, self.shader, options) {
             Err(("compile", what)) => return Verdict::Refused(what),
             Err((step, what)) => return Verdict::Wrong(format!("{step}: {what}")),

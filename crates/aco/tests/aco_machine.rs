@@ -117,3 +117,29 @@ fn counters_in_shared_memory_count_lanes() {
         }
     }
 }
+
+/// Each reading of a clock is later than the one before, also in a divergent construct. Clocks are not compared with the interpreter's.
+#[test]
+fn clocks_grow() {
+    let body = |scope: &str| {
+        format!(
+            "%30: b1 = ieq %20, %0\n%31: b32x2 = clock<{scope}>\n%32: b32 = extract<0> %31\n\
+             %33: b32 = if<L0> %30 {{\n%34: b32x2 = clock<{scope}>\n%35: b32 = extract<0> %34\nbreak<L0> %35\n\
+             }} else {{\n%36: b32x2 = clock<{scope}>\n%37: b32 = extract<0> %36\nbreak<L0> %37\n}}\n\
+             %38: b32x2 = clock<{scope}>\n%39: b32 = extract<0> %38\n%40: b32 = extract<1> %38\n\
+             %41: b1 = ult %32, %33\n%42: b1 = ult %33, %39\n%43: b1 = ieq %40, %0\n%44: b1 = iand %41, %42\n%45: b1 = iand %44, %43\n\
+             %46: b32 = const<0x1>\n%60: b32 = select %45, %46, %0\n"
+        )
+    };
+    let input: Vec<[u32; 2]> = (0..INVOCATIONS).map(|at| [at % 3, 0]).collect();
+    for scope in ["subgroup", "device"] {
+        for (target, options) in rig::targets() {
+            let found = run(&body(scope), &options, &input);
+            if scope == "device" && options.gpu.generation() < Gfx::Gfx8 {
+                assert!(matches!(found, Err(CompileError::Operation { .. })), "{target}: {found:?}");
+                continue;
+            }
+            assert_eq!(found.expect("compiled"), [1; INVOCATIONS as usize], "{target} {scope}");
+        }
+    }
+}

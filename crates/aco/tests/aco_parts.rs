@@ -11,12 +11,12 @@ use rig::pipeline::{expect, expect_formats, expect_prolog, judge, pixel_exports}
 use rig::recorded::in_parallel;
 use std::collections::{BTreeMap, BTreeSet};
 use unwedge_aco::abi::{Argument, PixelProlog};
-use unwedge_aco::graphics::{TargetFormat, VertexInput};
+use unwedge_aco::graphics::{HalfColour, TargetFormat, VertexInput};
 use unwedge_aco::parts::compile_vertex_prolog;
 use unwedge_aco::stages::PipelineMode;
 use unwedge_aco::{Options, compile, compile_copy, compile_merged};
-use unwedge_isa::amdgcn::Gpu;
 use unwedge_isa::amdgcn::texel::TexelFormat;
+use unwedge_isa::amdgcn::{Gfx, Gpu};
 use unwedge_shader::ir::{
     Base, Builder, FIRST_LOCATION_SLOT, Op, Payload, Shader, SlotAccess, SlotDir, Stage, Type,
 };
@@ -256,15 +256,15 @@ fn attributes_have_the_formats_of_the_pipeline() {
     require(&verdicts);
 }
 
-/// Components of 16 bits are exported to formats of 16 bits as they are, in pairs; normalized formats convert them.
-#[test]
-fn colours_of_16_bits_are_packed() {
-    const HALVES: [u64; 4] = [0x3c00, 0xb800, 0x7bff, 0x0001];
+/// Halves that a fragment shader stores as its colour.
+const HALVES: [u64; 4] = [0x3c00, 0xb800, 0x7bff, 0x0001];
+
+/// A fragment shader that stores [`HALVES`]. The upper halves of registers are not zero.
+fn half_colour() -> Shader {
     let mut shader = Shader::with_entry(Stage::Fragment, "main");
     let func = shader.entry_mut();
     let body = func.body();
     let mut b = Builder::at_end(func, body);
-    // The upper halves of registers are not zero.
     let input = SlotAccess::of(SlotDir::Input, FIRST_LOCATION_SLOT);
     let offset = b.u32(0);
     let loaded = b.value(Op::LoadSlot, Payload::Slot(input), &[offset], Type { lanes: 4, ..Type::B32 });
@@ -281,6 +281,51 @@ fn colours_of_16_bits_are_packed() {
     let output = SlotAccess { dir: SlotDir::Output, ..input };
     b.inst(Op::StoreSlot, Payload::Slot(output), &[colour, offset], &[]);
     b.return_(&[]);
+    shader
+}
+
+/// Formats of 32 bits have colours of 16 bits as floats or integers of 32 bits.
+#[test]
+fn colours_of_16_bits_are_widened() {
+    let shader = half_colour();
+    for name in rig::GPUS {
+        let gpu = Gpu::new(name).expect("a GPU").with_wave64(true);
+        for (numbers, wanted) in [
+            (HalfColour::Float, [1.0f32, -0.5, 65504.0, 5.960_464_5e-8].map(f32::to_bits)),
+            (HalfColour::Uint, [0x3c00, 0xb800, 0x7bff, 1]),
+            (HalfColour::Sint, [0x3c00, 0xffff_b800, 0x7bff, 1]),
+        ] {
+            for (format, places) in [
+                (TargetFormat::Abgr32, vec![(0, 0), (1, 1), (2, 2), (3, 3)]),
+                (TargetFormat::R32, vec![(0, 0)]),
+                (TargetFormat::Gr32, vec![(0, 0), (1, 1)]),
+                (TargetFormat::Ar32, vec![(0, 0), (if gpu.generation() < Gfx::Gfx10 { 3 } else { 1 }, 3)]),
+            ] {
+                let mut options = Options::new(gpu);
+                options.graphics.targets[0] = format;
+                options.graphics.half_colours[0] = numbers;
+                let expected = expect(&shader, 64, 1).expect("defined");
+                for compiled in [build(&shader, &options), build_with_epilog(&shader, &options)] {
+                    let exports = pixel_exports(&expected, &compiled.expect("compiled"), &options, 1);
+                    let exports = exports.expect("runs").expect("defined");
+                    let (_, values) = &exports[&0];
+                    for (component, words) in values.iter().enumerate() {
+                        let place = places.iter().find(|(at, _)| *at == component);
+                        let own =
+                            words.as_ref().map(|words| words.iter().copied().collect::<BTreeSet<u32>>());
+                        let wanted = place.map(|(_, from)| BTreeSet::from([wanted[*from]]));
+                        assert_eq!(own, wanted, "{name} {format:?} {numbers:?}, component {component}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Components of 16 bits are exported to formats of 16 bits as they are, in pairs; normalized formats convert them.
+#[test]
+fn colours_of_16_bits_are_packed() {
+    let shader = half_colour();
     for name in rig::GPUS {
         let gpu = Gpu::new(name).expect("a GPU").with_wave64(true);
         for (format, wanted) in [

@@ -289,7 +289,7 @@ fn passing_evaluation() -> Shader {
     shader
 }
 
-/// Without a geometry shader, fragments read the number of the primitive that the hardware gives its provoking vertex, or of the patch.
+/// Without a geometry shader, fragments read the number of the primitive that the hardware gives its provoking vertex, the first or the last one, or of the patch.
 #[test]
 fn fragments_read_the_number_of_the_primitive() {
     let slot = SystemValue::PrimitiveId.fragment_slot().expect("a slot");
@@ -299,8 +299,9 @@ fn fragments_read_the_number_of_the_primitive() {
     let mut draws = 0;
     for (target, mut options) in rig::targets() {
         let lanes = options.gpu.lanes() as usize;
-        for culling in [false, true] {
+        for (culling, last) in [(false, false), (true, false), (false, true), (true, true)] {
             options.graphics.culling = culling;
+            options.graphics.last_vertex_provokes = last;
             for shaders in [vec![vertex.clone()], vec![vertex.clone(), control.clone(), evaluation.clone()]] {
                 let last = shaders.last().expect("a shader").clone();
                 let all = shaders.into_iter().chain([fragment.clone()]).collect();
@@ -324,6 +325,9 @@ fn fragments_read_the_number_of_the_primitive() {
                             draw.state.clockwise = true;
                         }
                         draw.cover_vertices();
+                        if last {
+                            draw.provoke_last();
+                        }
                         draws += 1;
                         draw.judge(before, &options, seed).map(|_| ())
                     } else {

@@ -112,6 +112,17 @@ fn inputs_of_two_widths_at_one_location_are_interpolated() {
     )));
 }
 
+/// A value chooses among components of one slot, as among distances to planes; the number of the slot is not a constant of the text.
+#[test]
+fn components_of_one_slot_are_chosen() {
+    agrees(&colour_shader(
+        "%at: b32x2 = barycentric<pixel>\n%sample: b32 = sysval<sample_id>\n%two: b32 = const<0x2>\n%slot: b32 = ushr %sample, %two\n\
+         %in: b32x4 = load_interpolated<in slot 2 component 0 index 0> %at, %slot\n%value: b32 = extract_dyn %in, %sample\n\
+         %flat: b32x4 = load_slot<in slot 33 component 0 index 0> %slot\n%other: b32 = extract_dyn %flat, %sample\n\
+         %all: b32x4 = vec %value, %other, %zero, %zero\n",
+    ));
+}
+
 /// Coordinates at a sample are those at its offset from the centre. A number that no sample has is the last one of the table.
 #[test]
 fn inputs_are_interpolated_at_samples() {

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
-use unwedge_view::aco::{TargetFormat, TexelFormat};
+use unwedge_view::aco::{HalfColour, TargetFormat, TexelFormat};
 use unwedge_view::shader::OutputRequest;
 
 /// `aco`
@@ -69,6 +69,10 @@ pub struct AcoCodegen {
     /// Formats in which a fragment shader exports colours, from the first attachment on, separated by commas; 32_abgr without
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = target_formats())]
     pub color_formats: Vec<TargetFormat>,
+    /// What colors of 16 bits are, from the first attachment on, separated by commas: float (the default), uint or sint. Formats of 32 bits are
+    /// given them in 32 bits
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = half_colors())]
+    pub half_colors: Vec<HalfColour>,
     /// Formats of vertex attributes from location 0 on, separated by commas, such as 8_8_8_8_UNORM,16_16_FLOAT; the default is 32_32_32_32_FLOAT.
     /// Each attribute is read from the buffer with the number of its location
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = texel_format)]
@@ -224,6 +228,11 @@ pub enum AcoEmit {
 
 fn texel_format(name: &str) -> Result<TexelFormat, String> {
     TexelFormat::of_name(name).ok_or_else(|| "not a format; they are written as 8_8_8_8_UNORM".to_owned())
+}
+
+fn half_colors() -> impl TypedValueParser<Value = HalfColour> {
+    let names = HalfColour::NAMES.map(|(_, name)| name);
+    PossibleValuesParser::new(names).try_map(|name| HalfColour::from_str(&name))
 }
 
 fn target_formats() -> impl TypedValueParser<Value = TargetFormat> {

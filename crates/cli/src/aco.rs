@@ -31,7 +31,7 @@ fn options(args: &AcoCodegen) -> Result<Options, Failure> {
     let gpu = amd_target::gpu(&args.target, None)?;
     let passes: Passes = args.aco_debug.parse().map_err(|e: UnknownOption| Failure::Usage(e.to_string()))?;
     let passes = Passes { combinations: args.max_combinations, ..passes };
-    if args.color_formats.len() > TARGETS {
+    if args.color_formats.len().max(args.half_colors.len()) > TARGETS {
         return Err(Failure::Usage(format!("there are {TARGETS} attachments")));
     }
     let mut graphics = GraphicsOptions {
@@ -45,6 +45,7 @@ fn options(args: &AcoCodegen) -> Result<Options, Failure> {
         graphics.vertex_inputs.insert(location, input);
     }
     graphics.targets[..args.color_formats.len()].copy_from_slice(&args.color_formats);
+    graphics.half_colours[..args.half_colors.len()].copy_from_slice(&args.half_colors);
     let limits = Limits::of(&gpu).within(&gpu, args.max_sgprs, args.max_vgprs, args.min_waves);
     let convention = match args.abi {
         AcoAbi::Driver => CallingConvention::Driver,

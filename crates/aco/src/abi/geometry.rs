@@ -74,22 +74,25 @@ impl Args {
             None => Captures::default(),
         };
         args.capture_buffers(&captures, &mut next);
-        if hardware == HardwareStage::Ngg && !captures.words.is_empty() {
+        // Without a geometry shader, vertices are given the number of the primitive for fragments.
+        let numbers = exports
+            && matches!(parts, [shader] if shader.info.stage == Stage::Vertex && Reads::of(shader).has(SystemValue::PrimitiveId));
+        let captured = hardware == HardwareStage::Ngg && !captures.words.is_empty();
+        if captured {
             captures.check_primitives()?;
             if generation >= Gfx::Gfx12 {
                 args.add(Argument::CaptureState, &mut next, 1);
             }
-            if last.is_some_and(|shader| shader.info.stage == Stage::Vertex) {
-                args.add(Argument::PrimitiveVertices, &mut next, 1);
-            }
+        }
+        // Primitives are triangles where they are culled.
+        let provoked = hardware == HardwareStage::Ngg && numbers && graphics.last_vertex_provokes && !culls;
+        if provoked || captured && last.is_some_and(|shader| shader.info.stage == Stage::Vertex) {
+            args.add(Argument::PrimitiveVertices, &mut next, 1);
         }
         Args::check_user(next - if hardware.is_merged() { first } else { 0 }, generation)?;
         if !hardware.is_merged() {
             args.own_words(hardware, evaluates, &captures, &mut next);
         }
-        // Without a geometry shader, vertices are given the number of the primitive for fragments.
-        let numbers = exports
-            && matches!(parts, [shader] if shader.info.stage == Stage::Vertex && Reads::of(shader).has(SystemValue::PrimitiveId));
         let begin = args.second_vectors(hardware, generation, culls || numbers || has(Stage::Geometry));
         args.first_vectors(parts[0].info.stage, hardware, generation, begin);
         if numbers && hardware == HardwareStage::Vs {

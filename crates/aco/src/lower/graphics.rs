@@ -165,7 +165,7 @@ fn choose_inputs(func: &mut Function) {
     let chosen = |func: &Function, inst: Inst| match (func.op(inst), func.payload(inst)) {
         (Op::LoadInterpolated | Op::LoadSlot, Payload::Slot(access)) if access.dir == SlotDir::Input => {
             let index = *func.args(inst).last()?;
-            let few = (2..=MAX_CHOSEN).contains(&access.count);
+            let few = (1..=MAX_CHOSEN).contains(&access.count);
             (few && func.const_bits(index).is_none()).then_some((index, access.count))
         }
         _ => None,

@@ -414,6 +414,7 @@ impl Selector<'_> {
                 self.add(&new);
                 Ok(())
             }
+            (Op::Clock, Payload::Scope(scope)) => self.clock(inst, scope),
             (_, Payload::Image(_) | Payload::ImageAtomic(..)) => self.image(inst),
             _ if op.has(Traits::CONVERGENT) => self.subgroup(inst),
             _ if op.has(Traits::ELEMENTWISE) => self.alu(inst),

@@ -6,7 +6,7 @@ use crate::compile::CompileError;
 use crate::ir::{Operand, PhysReg, Pseudo, RegClass};
 use unwedge_isa::amdgcn::model::Gfx;
 use unwedge_isa::amdgcn::{Opcode, Reg};
-use unwedge_shader::ir::{Inst, Resource, ResourceClass, Stage, SystemValue};
+use unwedge_shader::ir::{Inst, Resource, ResourceClass, Scope, Stage, SystemValue};
 
 /// From gfx12 on, `ttmp9` has the workgroup along x, and `ttmp7` those along the other two axes, of 16 bits each.
 const GROUP_X: PhysReg = PhysReg::of(Reg(Reg::TTMP0.0 + 9));
@@ -14,7 +14,29 @@ const GROUP_YZ: PhysReg = PhysReg::of(Reg(Reg::TTMP0.0 + 7));
 /// Bytes from the descriptor of an image to that of its sampler.
 const SAMPLER_AFTER_IMAGE: u32 = 64;
 
+/// The message that asks for the time (`MSG_RTN_GET_REALTIME`).
+const GET_REALTIME: u32 = 131;
+
 impl Selector<'_> {
+    /// The time of a clock: that of the device, or that of the shader core, which is the one of the device from gfx11 on. Each lane keeps what its wave has read.
+    pub(super) fn clock(&mut self, inst: Inst, scope: Scope) -> Selected<()> {
+        let device = matches!(scope, Scope::Device | Scope::QueueFamily);
+        let time = match self.gfx {
+            Gfx::Gfx6 | Gfx::Gfx7 if device => {
+                return Err(self.unsupported(inst, Some("of the device, before gfx8")));
+            }
+            gfx if gfx >= Gfx::Gfx11 => {
+                let message = Operand::c32(GET_REALTIME);
+                self.hw(Opcode::s_sendmsg_rtn_b64, RegClass::sgpr(2), &[message])
+            }
+            _ if device => self.hw(Opcode::s_memrealtime, RegClass::sgpr(2), &[]),
+            _ => self.hw(Opcode::s_memtime, RegClass::sgpr(2), &[]),
+        };
+        let words: Vec<Operand> = self.split(time, 1).into_iter().map(|word| self.in_vgpr(word)).collect();
+        self.define(self.func.result(inst), &words);
+        Ok(())
+    }
+
     fn argument(&self, argument: Argument, class: RegClass) -> Operand {
         self.find_argument(argument).unwrap_or(Operand::undef(class))
     }

@@ -224,6 +224,13 @@ impl Draw {
         }
     }
 
+    /// Makes the provoking vertex of each primitive its last one.
+    pub fn provoke_last(&mut self) {
+        for corners in &mut self.primitives {
+            corners[..self.corners].rotate_left(1);
+        }
+    }
+
     /// Whether the positions of all vertices are known.
     pub fn is_placed(&self) -> bool {
         let key = InterfaceSlot { slot: 0, vertex: 0, patch: false, index: 0 };

@@ -56,9 +56,14 @@ impl Strips {
         }
     }
 
-    /// For each vertex of a stream, the vertices of the primitive that ends with it, if there is one. In a triangle with reversed winding, the second and the third vertex
-    /// change places.
-    fn primitives(&self, stream: u8, primitive: Option<Primitive>) -> Vec<Option<Vec<usize>>> {
+    /// For each vertex of a stream, the vertices of the primitive that ends with it, if there is one. In a triangle with reversed winding, the two vertices change
+    /// places that do not provoke, which either the first or the last one does.
+    fn primitives(
+        &self,
+        stream: u8,
+        primitive: Option<Primitive>,
+        last_provokes: bool,
+    ) -> Vec<Option<Vec<usize>>> {
         let size = match primitive {
             Some(Primitive::Points) => 1,
             Some(Primitive::Lines) => 2,
@@ -75,7 +80,11 @@ impl Strips {
                 if strip < size {
                     None
                 } else if size == 3 && (strip - size) % 2 == 1 {
-                    Some(vec![last - 2, last, last - 1])
+                    Some(if last_provokes {
+                        vec![last - 1, last - 2, last]
+                    } else {
+                        vec![last - 2, last, last - 1]
+                    })
                 } else {
                     Some((0..size).rev().map(|back| last - back).collect())
                 }

@@ -7,7 +7,7 @@ use super::recorded::Problem;
 use super::textures::Textures;
 use std::collections::{BTreeMap, BTreeSet};
 use unwedge_aco::abi::{Argument, Interface, POINT_COORD_SLOT, PixelInput, PixelProlog, descriptor_offset};
-use unwedge_aco::graphics::{GraphicsOptions, MemorySlots, VertexInput};
+use unwedge_aco::graphics::{GraphicsOptions, HalfColour, MemorySlots, VertexInput};
 use unwedge_aco::stages::HardwareStage;
 use unwedge_aco::{Compiled, Options};
 use unwedge_isa::amdgcn::Gfx;
@@ -961,7 +961,18 @@ fn pixels(
         return Err(format!("{done:?}: not the last export is done"));
     }
     let found = exports(messages);
-    let blends = stored_by(&case.shader).iter().any(|(key, ..)| key.index > 0);
+    let stored = stored_by(&case.shader);
+    // Colours of 16 bits are exported in 32 bits.
+    let widened = |key: &InterfaceSlot, word: u32, numbers: HalfColour| {
+        let mut own = stored.iter().filter(|(other, ..)| other == key);
+        let halves = key.slot >= FIRST_LOCATION_SLOT.into() && own.all(|(.., mask)| *mask == 0xffff);
+        halves.then(|| match numbers {
+            HalfColour::Float => single(word).to_bits(),
+            HalfColour::Uint => word & 0xffff,
+            HalfColour::Sint => word as u16 as i16 as u32,
+        })
+    };
+    let blends = stored.iter().any(|(key, ..)| key.index > 0);
     let blends = blends && options.gpu.generation() >= Gfx::Gfx11;
     for (lane, output) in outputs.iter().enumerate() {
         let live = !output.helper && !output.terminated;
@@ -990,7 +1001,14 @@ fn pixels(
                 let place = if paired { lane & !1 | usize::from(key.index) } else { lane };
                 let value = found.get(&target).and_then(|(_, values)| values[at].as_ref());
                 let value = value.map(|value| value[place]);
-                if !value.is_some_and(|value| same(key, component, value, *word)) {
+                let agrees = |value: u32| {
+                    let numbers = options.graphics.half_colours.get(usize::from(target));
+                    match widened(key, *word, numbers.copied().unwrap_or_default()) {
+                        Some(word) => close(value, word),
+                        None => same(key, component, value, *word),
+                    }
+                };
+                if !value.is_some_and(agrees) {
                     let gpu = options.gpu.name();
                     return Err(format!(
                         "{gpu}: lane {lane}, slot {slot}.{component}: {value:x?}, not {word:#x}"

@@ -74,10 +74,11 @@ pub(super) enum FlowOp {
         dst: Reg,
         src: Reg,
     },
-    /// A message that answers.
+    /// A message that answers: with the time, or with zero.
     Answer {
         dst: Reg,
         dwords: u8,
+        time: bool,
     },
     /// `s_get_barrier_state`.
     BarrierState(Reg),
@@ -99,6 +100,9 @@ pub(super) enum ForkTarget {
 
 /// The lowest bit of the pointer of the stack of branches in MODE.
 const CSP: u32 = 29;
+
+/// The message that asks for the time (`MSG_RTN_GET_REALTIME`).
+const GET_REALTIME: i32 = 131;
 
 fn immediate(inst: &Inst) -> i32 {
     let found = inst.written().find_map(|(_, operand)| match operand {
@@ -211,7 +215,7 @@ impl FlowOp {
             }
             ControlOp::s_sendmsg_rtn_b32 | ControlOp::s_sendmsg_rtn_b64 => {
                 let (dst, dwords) = destination(inst)?;
-                Some(FlowOp::Answer { dst, dwords })
+                Some(FlowOp::Answer { dst, dwords, time: immediate(inst) == GET_REALTIME })
             }
             ControlOp::s_sendmsg | ControlOp::s_sendmsghalt => {
                 Some(FlowOp::Message(immediate(inst) as u32 & 0xffff))
@@ -309,7 +313,11 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
         FlowOp::Join(saved) => join(machine, wave, saved),
         FlowOp::Message(code) => export::message(machine, wave, code),
         // The counters and names of a machine that is not there.
-        FlowOp::Answer { dst, dwords } => wave.set_value(dst, dwords, 0, 0, Missing::Undefined),
+        FlowOp::Answer { dst, dwords, time } => {
+            // Deterministic, and never the same twice.
+            let answer = if time { wave.steps } else { 0 };
+            wave.set_value(dst, dwords, answer, 0, Missing::Undefined);
+        }
     }
 }
 

@@ -13,7 +13,7 @@ pub use pipeline::{PipelineProgram, PipelineView, print_pipeline_phases};
 pub use run::{EmulationError, EmulationRequest, EmulationView, NotCompared};
 pub use statistics::CodeStatistics;
 pub use unwedge_aco::abi::CallingConvention;
-pub use unwedge_aco::graphics::{GraphicsOptions, TARGETS, TargetFormat, VertexInput};
+pub use unwedge_aco::graphics::{GraphicsOptions, HalfColour, TARGETS, TargetFormat, VertexInput};
 use unwedge_aco::ir::{Program, text};
 use unwedge_aco::parts::{compile_pixel_epilog, compile_vertex_prolog};
 pub use unwedge_aco::pipeline::PipelineError;

@@ -113,7 +113,8 @@ impl Selector<'_> {
         let numbered = given.iter().position(|argument| *argument == Argument::VertexPrimitive);
         let primitive = self.lanes_value(lanes, Operand::c32(NO_PRIMITIVE), |selector| {
             if let Some(at) = numbered {
-                let [provoking, ..] = selector.corner_numbers();
+                let [first, .., last] = selector.corner_numbers();
+                let provoking = if selector.options.graphics.last_vertex_provokes { last } else { first };
                 let place = selector.column(provoking, Column::Argument(at as u32));
                 let primitive = selector.given(Argument::GeometryPrimitive);
                 selector.store_local(place, &[Some(primitive)]);

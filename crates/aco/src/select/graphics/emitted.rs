@@ -303,16 +303,19 @@ impl Selector<'_> {
         self.export_vertex()
     }
 
-    /// A vertex of the primitive that ends with the vertex `last`. In a triangle with reversed winding, the second and the third vertex are swapped.
+    /// A vertex of the primitive that ends with the vertex `last`. In a triangle with reversed winding, the two vertices are swapped that do not provoke: the second and
+    /// the third, or the first and the second.
     fn corner(&mut self, last: Operand, flags: Operand, vertices: u32, place: u32) -> Operand {
         let back = Operand::c32(vertices - 1 - place);
         let vertex = if back.as_const() == Some(0) { last } else { self.vector_sub(last, back) };
-        if vertices != 3 || place == 0 {
+        let last_provokes = self.options.graphics.last_vertex_provokes;
+        let (up, down) = if last_provokes { (0, 1) } else { (1, 2) };
+        if vertices != 3 || place != up && place != down {
             return vertex;
         }
         let odd = [flags, Operand::c32(IS_ODD.trailing_zeros()), Operand::c32(1)];
         let odd = self.valu(Opcode::v_bfe_u32, RegClass::V1, &odd);
-        if place == 1 { self.vector_add(odd, vertex) } else { self.vector_sub(vertex, odd) }
+        if place == up { self.vector_add(odd, vertex) } else { self.vector_sub(vertex, odd) }
     }
 
     /// The primitive that ends with a vertex.

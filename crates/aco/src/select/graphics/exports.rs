@@ -6,7 +6,7 @@
 use super::{Selected, Selector, SlotValues};
 use crate::abi::{Argument, ColourOutput};
 use crate::compile::CompileError;
-use crate::graphics::{TARGETS, TargetFormat};
+use crate::graphics::{HalfColour, TARGETS, TargetFormat};
 use crate::ir::{Memory, NewInst, Operand, Payload, PhysReg, RegClass};
 use crate::stages::HardwareStage;
 use unwedge_isa::amdgcn::model::{Gfx, Mod};
@@ -386,7 +386,22 @@ impl Selector<'_> {
         colours.any(|colour| colour.half && (colour.location, colour.index) == (location, index))
     }
 
-    /// A colour in the format of its attachment. Formats of 32 bits have the bits of a component of 16 bits in their lower half.
+    /// Numbers of 16 bits in 32 bits.
+    fn widened(&mut self, values: SlotValues, numbers: HalfColour) -> SlotValues {
+        let v1 = RegClass::V1;
+        values.map(|value| {
+            let value = value.filter(|value| !value.is_undef())?;
+            Some(match numbers {
+                HalfColour::Float => self.valu(Opcode::v_cvt_f32_f16, v1, &[value]),
+                HalfColour::Uint => self.valu(Opcode::v_and_b32, v1, &[Operand::c32(0xffff), value]),
+                HalfColour::Sint => {
+                    self.valu(Opcode::v_bfe_i32, v1, &[value, Operand::c32(0), Operand::c32(16)])
+                }
+            })
+        })
+    }
+
+    /// A colour in the format of its attachment.
     fn colour(
         &mut self,
         target: u32,
@@ -394,6 +409,12 @@ impl Selector<'_> {
         values: SlotValues,
         half: bool,
     ) -> Option<Export> {
+        use TargetFormat as F;
+        let numbers = self.options.graphics.half_colours.get(target as usize).copied().unwrap_or_default();
+        let values = match format {
+            F::Abgr32 | F::R32 | F::Gr32 | F::Ar32 if half => self.widened(values, numbers),
+            _ => values,
+        };
         let [r, g, b, a] = values;
         let opcode = match format {
             TargetFormat::Absent => return None,

@@ -77,7 +77,7 @@ impl Selector<'_> {
             let connectivity = selector.connectivity_word();
             selector.export(&[Export::one(PRIMITIVE, connectivity)], 0, false);
             if let Some(number) = numbers {
-                let [provoking, ..] = selector.corner_numbers();
+                let provoking = selector.provoking_vertex();
                 let place = selector.primitive_number_place(provoking);
                 selector.store_local(place, &[Some(number)]);
             }
@@ -88,6 +88,22 @@ impl Selector<'_> {
             self.local_barrier();
         }
         Ok(())
+    }
+
+    /// The provoking vertex of the primitive of a lane, counted in the workgroup.
+    fn provoking_vertex(&mut self) -> Operand {
+        let [first, second, third] = self.corner_numbers();
+        if !self.options.graphics.last_vertex_provokes {
+            return first;
+        }
+        let count = self.given(Argument::PrimitiveVertices);
+        let count = self.in_vgpr(count);
+        let mut last = third;
+        for (number, vertex) in [(1, first), (2, second)] {
+            let is_it = self.valu_compare(Opcode::v_cmp_eq_u32, &[Operand::c32(number), count]);
+            last = self.choose(is_it, vertex, last);
+        }
+        last
     }
 
     /// The vertices of the primitive of a lane as they are exported.

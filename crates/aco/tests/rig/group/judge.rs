@@ -382,7 +382,8 @@ fn left<'e>(
     let mut left = RemainingPrimitives { vertices: Vec::new(), words: Vec::new() };
     for (invocation, strips) in expected.strips.iter().enumerate() {
         let vertices = strips.stream(0);
-        let mut own = strips.primitives(0, expected.second.info.output_primitive);
+        let last_provokes = of.options.graphics.last_vertex_provokes;
+        let mut own = strips.primitives(0, expected.second.info.output_primitive, last_provokes);
         let mut stays = vec![culled.is_none(); vertices.len()];
         if let Some(culled) = culled {
             for primitive in &mut own {
@@ -425,7 +426,9 @@ pub fn judge_culled(
     let mut sure = [0; 2];
     for strips in &expected.strips {
         let vertices = strips.stream(0);
-        for corners in strips.primitives(0, expected.second.info.output_primitive).into_iter().flatten() {
+        let last_provokes = of.options.graphics.last_vertex_provokes;
+        let primitives = strips.primitives(0, expected.second.info.output_primitive, last_provokes);
+        for corners in primitives.into_iter().flatten() {
             let corners: Option<Vec<_>> = corners.iter().map(|at| position(vertices[*at])).collect();
             let Some(corners) = corners else { return Ok(None) };
             match culls.visibility([corners[0], corners[1], corners[2]]) {
@@ -459,11 +462,12 @@ fn judge_feedback(
     of.ordered = feedback.ordered();
     let mut messages = Vec::new();
     let primitive = expected.second.info.output_primitive;
+    let last_provokes = of.options.graphics.last_vertex_provokes;
     let captured = |stream: u8| {
         let mut all: Vec<Vec<&Slots>> = Vec::new();
         for strips in &expected.strips {
             let vertices = strips.stream(stream);
-            let own = strips.primitives(stream, primitive).into_iter().flatten();
+            let own = strips.primitives(stream, primitive, last_provokes).into_iter().flatten();
             all.extend(own.map(|corners| corners.into_iter().map(|at| vertices[at]).collect()));
         }
         all
