@@ -428,6 +428,10 @@ impl Checker<'_> {
                 let words = args[0].base == Base::B32 && matches!(args[0].lanes, 4 | 8);
                 expect(words && result == Some(Type::HANDLE), "four or eight words are a descriptor")?;
             }
+            Op::AmdIntersectRay => {
+                let vectors = args[3..].iter().all(|ty| *ty == Type { base: Base::B32, lanes: 3 });
+                expect(vectors && is_descriptor(args[0]), "the parts of the ray are wrong")?;
+            }
             Op::AmdRegister | Op::AmdLoadScalar => {
                 let ty = result.unwrap_or(Type::BOOL);
                 expect(ty.base == Base::B32, "the result does not have words")?;
@@ -520,6 +524,8 @@ fn image_operands(op: Op, image: ImageAccess, args: &[Type], result: Option<Type
     let moves = image.flags.has(ImageFlags::OFFSET);
     expect(!moves || !matches!(image.dim, Dim::Cube | Dim::Buffer), "the image has no texel offsets")?;
     let layers = u8::from(image.flags.has(ImageFlags::ARRAY));
+    let faces = image.flags.has(ImageFlags::FACES);
+    expect(!faces || image.dim == Dim::Cube && layers == 0, "only cubes have faces")?;
     if !matches!(op, Op::ImageSize | Op::ImageLevels | Op::ImageSamples) {
         // The layer of a query does not matter.
         let lanes = image.dim.coordinates() + if op == Op::ImageQueryLod { 0 } else { layers };

@@ -144,6 +144,113 @@ fn phis_of_ifs_continue_and_shared_memory() {
     assert_eq!(run(&body, &[]), [0x1305, 0x0513].repeat(4));
 }
 
+/// The low bits of a word with their sign.
+fn signed(word: u32, bits: u32) -> i64 {
+    i64::from((word << (32 - bits)) as i32 >> (32 - bits))
+}
+
+/// The sum of the products of the parts of two words, of which some are signed.
+fn dot(a: u32, b: u32, bits: u32, signs: [bool; 2]) -> i64 {
+    let part = |word: u32, at: u32, sign| {
+        let own = word >> (at * bits) & ((1 << bits) - 1);
+        if sign { signed(own, bits) } else { own.into() }
+    };
+    (0..32 / bits).map(|at| part(a, at, signs[0]) * part(b, at, signs[1])).sum()
+}
+
+fn clamp_signed(value: i64) -> u32 {
+    value.clamp(i32::MIN.into(), i32::MAX.into()) as u32
+}
+
+fn clamp_unsigned(value: i64) -> u32 {
+    value.min(u32::MAX.into()) as u32
+}
+
+/// Four sums of masked differences, of bytes further and further on; whole constants and sums of two 16-bit numbers.
+#[test]
+fn operations_on_vectors_compute_what_they_say() {
+    let body = format!(
+        "    con 32x2 %10 = load_const (0x04030201, 0x08070605)
+    con 32 %11 = load_const (0x01000105)
+    con 32x4 %12 = load_const (0x00000001, 0x00000002, 0x00000003, 0x00000004)
+    con 32x4 %13 = mqsad_4x8 %11, %10, %12
+    con 32 %14 = iadd %13.x, %13.y
+    con 32 %15 = iadd %13.z, %13.w
+    con 32 %16 = load_const (0x00000010)
+    con 32 %17 = ishl %15, %16
+    con 32 %18 = ior %14, %17
+    con 16x2 %20 = unpack_32_2x16 %11
+    con 16x2 %21 = load_const (0x7fff, 0x8000)
+    con 16x2 %22 = iadd_sat %20, %21
+    con 32 %23 = pack_32_2x16 %22
+    con 32x2 %24 = load_const (0x00009000, 0xffff0000)
+    con 32 %25 = pack_sint_2x16 %24
+    con 32 %26 = ixor %23, %25
+    con 32 %50 = iadd %18, %26
+{STORE}"
+    );
+    // Bytes 5, 1 and 1 of the reference at places 0, 1 and 3.
+    let bytes = [1u32, 2, 3, 4, 5, 6, 7, 8];
+    let sums: Vec<u32> = (0..4u32)
+        .map(|at| {
+            let byte = |place: usize| bytes[at as usize + place];
+            at + 1 + byte(0).abs_diff(5) + byte(1).abs_diff(1) + byte(3).abs_diff(1)
+        })
+        .collect();
+    let joined = sums[0] + sums[1] | sums[2] + sums[3] << 16;
+    // 0x0105 + 0x7fff and 0x0100 + 0x8000; 0x9000 and -0x10000 as signed halves.
+    let expected = joined.wrapping_add((0x8100 << 16 | 0x7fff) ^ (0x8000 << 16 | 0x7fff));
+    assert_eq!(run(&body, &[]), [expected; 8]);
+}
+
+/// Lanes read those of a pattern; eight lanes form the subgroup.
+#[test]
+fn lanes_read_by_patterns() {
+    type Case = (&'static str, fn(u32) -> u32);
+    let cases: &[Case] = &[
+        ("@quad_swizzle_amd (%3) (swizzle_mask=177, fetch_inactive=1)", |lane| lane ^ 1),
+        ("@quad_swizzle_amd (%3) (swizzle_mask=170)", |lane| lane & !3 | 2),
+        ("@quad_swizzle_amd (%3) (swizzle_mask=57)", |lane| lane & !3 | (lane + 1) & 3),
+        ("@masked_swizzle_amd (%3) (swizzle_mask=4191)", |lane| lane ^ 4 | 2),
+        ("@rotate (%3, %95) (cluster_size=0)", |lane| (lane + 2) & 7),
+        ("@rotate (%3, %95) (cluster_size=4)", |lane| lane & !3 | (lane + 2) & 3),
+        ("@write_invocation_amd (%3, %94, %95)", |lane| if lane == 2 { 16 } else { lane }),
+        ("@last_invocation", |_| 7),
+        ("@as_uniform (%3)", |_| 0),
+        ("@optimization_barrier_vgpr_amd (%3)", |lane| lane),
+    ];
+    for (text, expected) in cases {
+        let body = format!("    div 32 %50 = {text}\n{STORE}");
+        let wanted: Vec<u32> = (0..8).map(expected).collect();
+        assert_eq!(run(&body, &[]), wanted, "{text}");
+    }
+    for (name, wanted) in [("any", [1, 1, 1, 1, 0, 0, 0, 0]), ("all", [0; 8])] {
+        let body = format!(
+            "    div 1 %10 = ieq %3, %95\n    div 1 %11 = @quad_vote_{name} (%10)\n    div 32 %50 = b2i32 %11\n{STORE}"
+        );
+        assert_eq!(run(&body, &[]), wanted, "{name}");
+    }
+}
+
+/// Pairs of words in the memory of the workgroup, near and 64 elements apart.
+#[test]
+fn pairs_of_words_of_the_workgroup() {
+    let body = format!(
+        "    div 32x2 %10 = vec2 %3, %4
+    @store_shared2_amd (%10, %4) (offset0=0, offset1=8, st64=0)
+    @barrier (execution_scope=WORKGROUP, memory_scope=WORKGROUP, mem_semantics=ACQ|REL, mem_modes=shared)
+    con 32 %12 = load_const (0x00000004)
+    div 32 %13 = ixor %4, %12
+    div 32x2 %14 = @load_shared2_amd (%13) (offset0=8, offset1=0, st64=0)
+    con 32 %15 = load_const (0x00000008)
+    div 32 %16 = ishl %14.x, %15
+    div 32 %50 = ior %16, %14.y
+{STORE}"
+    );
+    let wanted: Vec<u32> = (0..8u32).map(|lane| lane ^ 1).map(|other| other << 10 | other).collect();
+    assert_eq!(run(&body, &[]), wanted);
+}
+
 #[test]
 fn operations_of_machines_compute_what_they_say() {
     type Case = (&'static str, fn(u32, u32, u32) -> u32);
@@ -160,6 +267,37 @@ fn operations_of_machines_compute_what_they_say() {
             let differs = if (a as i32) < 0 { !a } else { a };
             if differs == 0 { u32::MAX } else { differs.leading_zeros() }
         }),
+        ("iadd_sat %5, %6", |a, b, _| (a as i32).saturating_add(b as i32) as u32),
+        ("isub_sat %5, %6", |a, b, _| (a as i32).saturating_sub(b as i32) as u32),
+        ("udot_4x8_uadd %5, %6, %7", |a, b, c| dot(a, b, 8, [false; 2]).wrapping_add(c.into()) as u32),
+        ("udot_4x8_uadd_sat %5, %6, %7", |a, b, c| clamp_unsigned(dot(a, b, 8, [false; 2]) + i64::from(c))),
+        ("sdot_4x8_iadd %5, %6, %7", |a, b, c| dot(a, b, 8, [true; 2]).wrapping_add(c.into()) as u32),
+        ("sdot_4x8_iadd_sat %5, %6, %7", |a, b, c| clamp_signed(dot(a, b, 8, [true; 2]) + signed(c, 32))),
+        ("sudot_4x8_iadd %5, %6, %7", |a, b, c| dot(a, b, 8, [true, false]).wrapping_add(c.into()) as u32),
+        ("sudot_4x8_iadd_sat %5, %6, %7", |a, b, c| {
+            clamp_signed(dot(a, b, 8, [true, false]) + signed(c, 32))
+        }),
+        ("udot_2x16_uadd %5, %6, %7", |a, b, c| dot(a, b, 16, [false; 2]).wrapping_add(c.into()) as u32),
+        ("udot_2x16_uadd_sat %5, %6, %7", |a, b, c| clamp_unsigned(dot(a, b, 16, [false; 2]) + i64::from(c))),
+        ("sdot_2x16_iadd %5, %6, %7", |a, b, c| dot(a, b, 16, [true; 2]).wrapping_add(c.into()) as u32),
+        ("sdot_2x16_iadd_sat %5, %6, %7", |a, b, c| clamp_signed(dot(a, b, 16, [true; 2]) + signed(c, 32))),
+        ("msad_4x8 %5, %6, %7", |a, b, c| {
+            let pairs = a.to_le_bytes().into_iter().zip(b.to_le_bytes());
+            let differences = pairs.filter(|(a, _)| *a != 0).map(|(a, b)| u32::from(a.abs_diff(b)));
+            c.wrapping_add(differences.sum())
+        }),
+        ("umin3 %5, %6, %7", |a, b, c| a.min(b).min(c)),
+        ("imax3 %5, %6, %7", |a, b, c| (a as i32).max(b as i32).max(c as i32) as u32),
+        ("umed3 %5, %6, %7", |a, b, c| {
+            let mut all = [a, b, c];
+            all.sort_unstable();
+            all[1]
+        }),
+        ("uabs_usub %5, %6", |a, b, _| a.abs_diff(b)),
+        ("uabs_isub %5, %6", |a, b, _| (a as i32).abs_diff(b as i32)),
+        ("umad24 %5, %6, %7", |a, b, c| (a & 0xff_ffff).wrapping_mul(b & 0xff_ffff).wrapping_add(c)),
+        ("shfr %5, %6, %7", |a, b, c| ((u64::from(a) << 32 | u64::from(b)) >> (c & 31)) as u32),
+        ("alignbyte_amd %5, %6, %7", |a, b, c| ((u64::from(a) << 32 | u64::from(b)) >> (8 * (c & 3))) as u32),
         ("isign %5", |a, _, _| (a as i32).signum() as u32),
         ("uadd_sat %5, %6", |a, b, _| a.saturating_add(b)),
         ("usub_sat %5, %6", |a, b, _| a.saturating_sub(b)),
@@ -273,9 +411,9 @@ fn what_is_refused_is_named_with_its_line() {
         assert_eq!(error.cause.to_string(), message, "{line}");
         assert_eq!(error.line as usize, first + line.matches('\n').count(), "{line}");
     }
-    let rays = START.replace("COMPUTE", "RAYGEN");
-    let error = read(&rays, &options(), &mut Shader::default()).expect_err("a shader of rays");
-    assert_eq!(error.to_string(), "line 1: not supported: the stage MESA_SHADER_RAYGEN");
+    let mesh = START.replace("COMPUTE", "MESH");
+    let error = read(&mesh, &options(), &mut Shader::default()).expect_err("a mesh shader");
+    assert_eq!(error.to_string(), "line 1: not supported: the stage MESA_SHADER_MESH");
 }
 
 /// A shader of a stage of graphics pipelines, with arguments in registers.

@@ -100,10 +100,42 @@ impl Selector<'_> {
                 let moved = self.valu(Opcode::v_permlane16_b32, RegClass::V1, &[value, low, high]);
                 self.define(result(), &[moved]);
             }
-            (Op::AmdDot4, _) if self.has(Opcode::v_dot4_u32_u8) => {
-                let operands: [Operand; 3] = self.scalars(inst);
-                let sum = self.valu(Opcode::v_dot4_u32_u8, RegClass::V1, &operands);
+            (Op::AmdDot4, _) => {
+                let [x, y, sum] = self.scalars(inst);
+                let sum = self.dot4(x, y, sum);
                 self.define(result(), &[sum]);
+            }
+            (Op::AmdCube, _) => {
+                let axes: [Operand; 3] = self.scalars(inst);
+                let axes = axes.map(|axis| self.in_vgpr(axis));
+                let opcodes =
+                    [Opcode::v_cubetc_f32, Opcode::v_cubesc_f32, Opcode::v_cubema_f32, Opcode::v_cubeid_f32];
+                let lanes = opcodes.map(|opcode| self.valu(opcode, RegClass::V1, &axes));
+                self.define(result(), &lanes);
+            }
+            (Op::AmdIntersectRay, _) if self.has(Opcode::image_bvh64_intersect_ray) => {
+                let args = func.args(inst).to_vec();
+                let descriptor = self.scalar(args[0]);
+                let descriptor = self.in_sgpr(descriptor);
+                let mut address = Vec::new();
+                for arg in &args[1..] {
+                    address.extend_from_slice(self.value(*arg));
+                }
+                let address: Vec<Operand> = address.iter().map(|word| self.in_vgpr(*word)).collect();
+                let address = self.create(RegClass::vgpr(address.len() as u8), &address);
+                let temp = self.program.make_temp(RegClass::vgpr(4));
+                let definitions = [Definition::temp(temp, RegClass::vgpr(4))];
+                let opcode = Opcode::image_bvh64_intersect_ray;
+                let operands = [address, descriptor];
+                let mut new = NewInst::hw(opcode, &definitions, &operands);
+                new.mods.set(Mod::Dmask, 15);
+                self.set_known(&mut new.mods, opcode, Mod::Unorm, 1);
+                // The descriptor has four words.
+                self.set_known(&mut new.mods, opcode, Mod::R128, 1);
+                new.payload = Payload::Memory(Memory::CONSTANT);
+                self.add(&new);
+                let lanes = self.split(Operand::temp(temp, RegClass::vgpr(4)), 1);
+                self.define(result(), &lanes);
             }
             (Op::AmdPackHalf, _) => {
                 let operands: [Operand; 2] = self.scalars(inst);
@@ -194,10 +226,28 @@ impl Selector<'_> {
             (Op::AmdAppendShared | Op::AmdConsumeShared | Op::AmdAtomicAddGds, _) => {
                 return Some(Err(self.unsupported(inst, None)));
             }
-            (Op::AmdPermuteLane16 | Op::AmdDot4, _) => return Some(Err(self.unsupported(inst, None))),
+            (Op::AmdPermuteLane16 | Op::AmdIntersectRay, _) => {
+                return Some(Err(self.unsupported(inst, None)));
+            }
             _ => return None,
         }
         Some(Ok(()))
+    }
+
+    /// A sum and the products of bytes, in one instruction or in three for each byte.
+    fn dot4(&mut self, x: Operand, y: Operand, mut sum: Operand) -> Operand {
+        if self.has(Opcode::v_dot4_u32_u8) {
+            return self.valu(Opcode::v_dot4_u32_u8, RegClass::V1, &[x, y, sum]);
+        }
+        for byte in 0..4 {
+            let place = [Operand::c32(8 * byte), Operand::c32(8)];
+            let factors = [x, y].map(|word| {
+                let word = self.in_vgpr(word);
+                self.valu(Opcode::v_bfe_u32, RegClass::V1, &[word, place[0], place[1]])
+            });
+            sum = self.valu(Opcode::v_mad_u32_u24, RegClass::V1, &[factors[0], factors[1], sum]);
+        }
+        sum
     }
 
     /// A uniform value as the `m0` operand of an instruction. Several instructions can read one copy in `m0`.

@@ -143,7 +143,7 @@ impl Walk<'_> {
             (Op::Const | Op::Undef | Op::SysVal | Op::Descriptor | Op::BufferSize, _) => false,
             (Op::Load, Payload::Mem(mem)) => !loads_scalar(func, inst, &mem, self.gfx),
             (Op::AmdRegister | Op::AmdDescriptor | Op::AmdLoadScalar | Op::AmdConstants, _) => false,
-            (Op::AmdDot4 | Op::AmdPackHalf | Op::AmdPackUnorm | Op::AmdPackSnorm, _) => true,
+            (Op::AmdDot4 | Op::AmdCube | Op::AmdPackHalf | Op::AmdPackUnorm | Op::AmdPackSnorm, _) => true,
             (Op::AmdMulZero | Op::AmdSin | Op::AmdCos, _) => true,
             // The lowering leaves those that are done in registers of both banks.
             (Op::Reduce, Payload::Reduce(_, 0)) => false,

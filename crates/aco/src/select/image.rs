@@ -127,7 +127,7 @@ impl Selector<'_> {
     }
 
     /// Modifiers that the GPU's instruction has.
-    fn set_known(&self, mods: &mut Mods, opcode: Opcode, id: Mod, value: i32) {
+    pub(super) fn set_known(&self, mods: &mut Mods, opcode: Opcode, id: Mod, value: i32) {
         let known = self.variants.widest(opcode).is_some_and(|variant| variant.has_mod(id));
         if known {
             mods.set(id, value);
@@ -282,7 +282,8 @@ impl Selector<'_> {
             let value = self.extra(&operands, flag);
             address.extend(value.map(|value| self.scalar(value)));
         }
-        let direction = (access.dim == Dim::Cube).then(|| self.cube_direction(&operands.coordinates));
+        let turned = access.dim == Dim::Cube && !access.flags.has(F::FACES);
+        let direction = turned.then(|| self.cube_direction(&operands.coordinates));
         if given(F::GRAD)
             && let Some(at) = access.flags.operand(F::GRAD)
         {

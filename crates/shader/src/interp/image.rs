@@ -121,6 +121,9 @@ impl Wave<'_> {
         let (Payload::Image(access) | Payload::ImageAtomic(_, access)) = function.payload(inst) else {
             return Err(RunError::Unsupported(op));
         };
+        if access.flags.has(ImageFlags::FACES) {
+            return Err(RunError::Unsupported(op));
+        }
         let values = match op {
             Op::ImageStore | Op::ImageAtomic => 1,
             Op::ImageAtomicCompare => 2,

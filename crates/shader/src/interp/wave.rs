@@ -246,6 +246,8 @@ impl<'s> Wave<'s> {
             | Op::AmdMaskedCount
             | Op::AmdPermuteLane16
             | Op::AmdDot4
+            | Op::AmdCube
+            | Op::AmdIntersectRay
             | Op::AmdPackHalf
             | Op::AmdPackUnorm
             | Op::AmdPackSnorm

@@ -466,6 +466,11 @@ ops! {
     AmdPermuteLane16 "amd_permute_lane16" S32 = [S32, S32, S32] CNV;
     /// The sum of the third operand and the products of the four bytes of the first two.
     AmdDot4 "amd_dot4" S32 = [S32, S32, S32] PUR;
+    /// Where a direction meets a cube: the two coordinates on the face, the second axis first, twice the coordinate along the axis of the face,
+    /// and the number of the face, as floats.
+    AmdCube "amd_cube" QUAD = [S32, S32, S32] PUR;
+    /// Tests a ray against a node of a tree of boxes: descriptor, node (two words), extent, origin, direction, inverse direction (three words each).
+    AmdIntersectRay "amd_intersect_ray" QUAD = [FREE, PAIR, S32, FREE, FREE, FREE] RD;
     /// Two floats as floats of 16 bits, rounded toward zero, the first in the lower half.
     AmdPackHalf "amd_pack_half" S32 = [S32, S32] PUR;
     /// Two floats as unsigned normalized numbers of 16 bits, the first in the lower half.

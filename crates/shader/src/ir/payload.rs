@@ -291,6 +291,9 @@ flags! {
         MS "ms" = 256;
         /// Texels are integers whose signed extension is read.
         SIGNED "signed" = 512;
+        /// Coordinates of a cube are those on a face, and its number, as [`super::Op::AmdCube`] computes them; derivatives are of
+        /// those on the face. The interpreter does not run it.
+        FACES "faces" = 1024;
     }
 }
 

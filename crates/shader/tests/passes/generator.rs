@@ -107,6 +107,8 @@ const ABSENT: [Op; 41] = [
     Op::AmdMaskedCount,
     Op::AmdPermuteLane16,
     Op::AmdDot4,
+    Op::AmdCube,
+    Op::AmdIntersectRay,
     Op::AmdPackHalf,
     Op::AmdPackUnorm,
     Op::AmdPackSnorm,

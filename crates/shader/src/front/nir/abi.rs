@@ -3,6 +3,12 @@
 use super::error::{Result, invalid};
 use crate::ir::AmdRegisters;
 
+/// The most arguments that are read: there are no more registers.
+pub(super) const MAX_ARGUMENTS: usize = 256;
+/// The address of the table of ray-tracing shaders: an intrinsic of its own, which names no argument, and the number that it has here.
+pub(super) const LOAD_RAY_TABLE: &str = "load_sbt_base_amd";
+pub(super) const RAY_TABLE: u64 = MAX_ARGUMENTS as u64 - 1;
+
 /// What an argument is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Argument {

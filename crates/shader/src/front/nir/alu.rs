@@ -1,5 +1,6 @@
 //! ALU operations: those that the IR has are in a table, the others are expressed by operations that it has.
 
+use super::dots;
 use super::error::{NirCause, Result, invalid, unsupported};
 use super::parse::{InstText, Operand};
 use super::texture::is_texture;
@@ -76,6 +77,9 @@ const SAME: &[(&str, Op)] = &[
     ("fge", Op::FGe),
     ("bcsel", Op::Select),
 ];
+
+/// A float of 16 bits.
+const HALF: Type = Type { base: Base::B16, lanes: 1 };
 
 /// Prefix and suffix of a conversion; the width of the result is between them.
 const CONVERSIONS: &[(&str, &str, Op)] = &[
@@ -158,14 +162,24 @@ impl<'t> Translator<'_, 't> {
             return Ok(builder.vec(&args));
         }
         match (name, args.as_slice()) {
-            ("udot_4x8_uadd", [_, _, _]) => {
+            ("udot_4x8_uadd", [_, _, _]) if hardware => {
                 return Ok(builder.value(Op::AmdDot4, Payload::None, &args, ty));
             }
-            ("fsin_amd", [_]) if ty == Type::B32 => {
-                return Ok(builder.value(Op::AmdSin, Payload::None, &args, ty));
+            ("fsin_amd" | "fcos_amd", &[turns]) if ty == HALF || ty == Type::B32 => {
+                let op = if name == "fsin_amd" { Op::AmdSin } else { Op::AmdCos };
+                if builder.func.ty(turns) != ty {
+                    return invalid(format!("{name} of another type than its result"));
+                }
+                let turns = if ty == HALF { builder.convert(Op::F2F, Base::B32, turns) } else { turns };
+                let value = builder.value(op, Payload::None, &[turns], Type::B32);
+                return Ok(if ty == HALF { builder.convert(Op::F2F, Base::B16, value) } else { value });
             }
-            ("fcos_amd", [_]) if ty == Type::B32 => {
-                return Ok(builder.value(Op::AmdCos, Payload::None, &args, ty));
+            ("cube_amd", &[direction]) => {
+                if builder.func.ty(direction) != (Type { base: Base::B32, lanes: 3 }) {
+                    return invalid("cube_amd of another type than three words");
+                }
+                let lanes = [0, 1, 2].map(|lane| builder.extract(direction, lane));
+                return Ok(builder.value(Op::AmdCube, Payload::None, &lanes, ty));
             }
             ("pack_half_2x16_rtz_split", [_, _]) if hardware => {
                 return Ok(builder.value(Op::AmdPackHalf, Payload::None, &args, ty));
@@ -192,6 +206,7 @@ impl<'t> Translator<'_, 't> {
             some => some,
         };
         let value = value.or_else(|| packing(&mut builder, name, &args, ty));
+        let value = value.or_else(|| dots::parts(&mut builder, name, &args));
         match value {
             Some(value) => Ok(value),
             None => unsupported(format!("{name} with {} operands", args.len())),
@@ -209,7 +224,7 @@ fn integer(b: &mut Builder<'_>, name: &str, args: &[Value], ty: Type) -> Option<
             b.alu(Op::Select, &[a, one, zero])
         }
         ("b2b1", &[a]) if base == Base::B1 => a,
-        ("b2b1", &[a]) => {
+        ("b2b1" | "i2b1", &[a]) => {
             let zero = b.splat_constant(b.func.ty(a), 0);
             b.alu(Op::INe, &[a, zero])
         }
@@ -294,6 +309,36 @@ fn integer(b: &mut Builder<'_>, name: &str, args: &[Value], ty: Type) -> Option<
             let (x, y) = (b.alu(Op::IAnd, &[x, mask]), b.alu(Op::IAnd, &[y, mask]));
             b.alu(Op::IMul, &[x, y])
         }
+        ("umin3" | "umax3" | "imin3" | "imax3" | "umed3" | "imed3", &[x, y, z]) => {
+            let (least, most) =
+                if name.starts_with('u') { (Op::UMin, Op::UMax) } else { (Op::IMin, Op::IMax) };
+            of_three(b, name, [least, most], [x, y, z])
+        }
+        ("uabs_usub" | "uabs_isub", &[x, y]) => {
+            let (least, most) = if name == "uabs_usub" { (Op::UMin, Op::UMax) } else { (Op::IMin, Op::IMax) };
+            let (least, most) = (b.alu(least, &[x, y]), b.alu(most, &[x, y]));
+            b.alu(Op::ISub, &[most, least])
+        }
+        ("b2b8" | "b2b16" | "b2b32", &[a]) if base == Base::B1 => {
+            let (all, none) = (b.splat_constant(ty, ty.base.mask()), b.splat_constant(ty, 0));
+            b.alu(Op::Select, &[a, all, none])
+        }
+        ("umad24" | "umad24_relaxed" | "imad24" | "imad24_relaxed", &[x, y, sum]) => {
+            let product = integer(b, if name.starts_with('u') { "umul24" } else { "imul24" }, &[x, y], ty)?;
+            b.alu(Op::IAdd, &[product, sum])
+        }
+        ("shfr" | "alignbyte_amd", &[high, low, count]) if ty == Type::B32 => {
+            let words = b.vec(&[low, high]);
+            let wide = b.bitcast(Type::B64, words);
+            let mask = b.u32(if name == "shfr" { 31 } else { 3 });
+            let mut count = b.alu(Op::IAnd, &[count, mask]);
+            if name == "alignbyte_amd" {
+                let three = b.u32(3);
+                count = b.alu(Op::IShl, &[count, three]);
+            }
+            let shifted = b.alu(Op::UShr, &[wide, count]);
+            b.convert(Op::U2U, Base::B32, shifted)
+        }
         ("imul24" | "imul24_relaxed", &[x, y]) => {
             let eight = b.splat_constant(b.func.ty(x).with_base(Base::B32), 8);
             let mut low = |value| {
@@ -305,6 +350,22 @@ fn integer(b: &mut Builder<'_>, name: &str, args: &[Value], ty: Type) -> Option<
         }
         _ => return None,
     })
+}
+
+/// The least, the most or the middle of three numbers, by the last letters of the name.
+fn of_three(b: &mut Builder<'_>, name: &str, [least, most]: [Op; 2], [x, y, z]: [Value; 3]) -> Value {
+    match name {
+        name if name.ends_with("min3") || name.ends_with("max3") => {
+            let op = if name.ends_with("min3") { least } else { most };
+            let both = b.alu(op, &[x, y]);
+            b.alu(op, &[both, z])
+        }
+        _ => {
+            let (low, high) = (b.alu(least, &[x, y]), b.alu(most, &[x, y]));
+            let middle = b.alu(least, &[high, z]);
+            b.alu(most, &[low, middle])
+        }
+    }
 }
 
 /// The shift that brings a part of a value to its lowest bits.
@@ -360,6 +421,16 @@ fn float_bits(base: Base, value: f32) -> Option<u64> {
     }
 }
 
+/// The bits of infinity of a width.
+fn infinity_bits(base: Base) -> Option<u64> {
+    match base {
+        Base::B16 => Some(0x7c00),
+        Base::B32 => Some(f32::INFINITY.to_bits().into()),
+        Base::B64 => Some(f64::INFINITY.to_bits()),
+        _ => None,
+    }
+}
+
 /// Float operations that the IR does not have.
 fn float(b: &mut Builder<'_>, name: &str, args: &[Value], ty: Type) -> Option<Value> {
     let arg = b.func.ty(*args.first()?);
@@ -392,6 +463,21 @@ fn float(b: &mut Builder<'_>, name: &str, args: &[Value], ty: Type) -> Option<Va
         ("ffract", &[a]) => {
             let floor = b.alu(Op::FFloor, &[a]);
             b.alu(Op::FSub, &[a, floor])
+        }
+        ("fmin3" | "fmax3" | "fmed3", &[x, y, z]) => of_three(b, name, [Op::FMin, Op::FMax], [x, y, z]),
+        ("fcanonicalize", &[a]) => {
+            let one = b.splat_constant(arg, float_bits(arg.base, 1.0)?);
+            b.exact = true;
+            b.alu(Op::FMul, &[a, one])
+        }
+        ("fisfinite", &[a]) => {
+            let infinity = b.splat_constant(arg, infinity_bits(arg.base)?);
+            let size = b.alu(Op::FAbs, &[a]);
+            b.alu(Op::FLt, &[size, infinity])
+        }
+        ("f2b1", &[a]) => {
+            let zero = b.splat_constant(arg, 0);
+            b.alu(Op::FNeu, &[a, zero])
         }
         ("fpow", &[x, y]) => {
             let log = b.alu(Op::FLog2, &[x]);
@@ -431,6 +517,17 @@ fn packing(b: &mut Builder<'_>, name: &str, args: &[Value], ty: Type) -> Option<
             let (low, high) = (b.alu(Op::UMin, &[low, most]), b.alu(Op::UMin, &[high, most]));
             let sixteen = b.u32(16);
             let high = b.alu(Op::IShl, &[high, sixteen]);
+            b.alu(Op::IOr, &[low, high])
+        }
+        ("pack_sint_2x16", &[a]) => {
+            let (least, most) = (b.u32(i32::from(i16::MIN) as u32), b.u32(i16::MAX as u32));
+            let [low, high] = [0, 1].map(|lane| {
+                let lane = b.extract(a, lane);
+                let raised = b.alu(Op::IMax, &[lane, least]);
+                b.alu(Op::IMin, &[raised, most])
+            });
+            let (mask, sixteen) = (b.u32(0xffff), b.u32(16));
+            let (low, high) = (b.alu(Op::IAnd, &[low, mask]), b.alu(Op::IShl, &[high, sixteen]));
             b.alu(Op::IOr, &[low, high])
         }
         ("pack_64_2x32" | "pack_64_4x16" | "pack_32_2x16" | "pack_32_4x8", &[a]) => b.bitcast(ty, a),

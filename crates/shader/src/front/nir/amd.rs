@@ -1,18 +1,20 @@
 //! Intrinsics that stand for instructions of AMD GPUs, and what a shader reads from registers when it starts.
 
-use super::abi::{Argument, Arguments};
+use super::abi::{Argument, Arguments, LOAD_RAY_TABLE, MAX_ARGUMENTS, RAY_TABLE};
 use super::error::{NirError, Result, invalid, unsupported};
 use super::intrinsics::missing;
 use super::parse::{self, InstText, Item};
 use super::translate::{LOAD_PASSED, LOCATION, MERGED_WAVE, Translator};
 use crate::ir::{
     Access, AmdBuffer, AmdExport, AmdInput, AmdNumber, AmdRegisters, AmdTyped, Base, MemAccess, Op, Payload,
-    SlotAccess, SlotDir, Space, Type, Value,
+    SlotAccess, SlotDir, Space, Stage, Type, Value,
 };
 use std::collections::BTreeMap;
 
 /// The first scalar register with an argument: the driver passes the address of its rings in the registers before it.
 const FIRST_SCALAR: u16 = 2;
+/// The most words that one access to a buffer moves.
+const WORDS_AT_ONCE: u8 = 4;
 /// Flags of exports.
 const COMPRESSED: u64 = 1;
 const DONE: u64 = 2;
@@ -44,10 +46,13 @@ impl Arguments {
         for (program, item, line) in items {
             let Item::Inst(inst) = item else { continue };
             let vector = inst.name == "load_vector_arg_amd";
-            let Some((_, ty)) = inst.def.filter(|_| vector || inst.name == "load_scalar_arg_amd") else {
+            let table = inst.name == LOAD_RAY_TABLE;
+            let is_argument = vector || table || inst.name == "load_scalar_arg_amd";
+            let Some((_, ty)) = inst.def.filter(|_| is_argument) else {
                 continue;
             };
-            let number = program.index(inst, "base").map_err(|cause| cause.at(*line))?.unwrap_or(0);
+            let number = program.index(inst, "base").map_err(|cause| cause.at(*line))?;
+            let number = if table { RAY_TABLE } else { number.unwrap_or(0) };
             let size = sizes.entry(number).or_insert((vector, 0));
             size.1 = size.1.max(u16::from(ty.lanes) * (ty.base.bits().div_ceil(32) as u16));
         }
@@ -74,9 +79,6 @@ impl Arguments {
     }
 }
 
-/// More arguments than there are registers are refused.
-const MAX_ARGUMENTS: usize = 256;
-
 impl<'t> Translator<'_, 't> {
     /// An intrinsic of AMD GPUs, and its result if it has one; `None` if it is another one.
     pub fn amd(&mut self, inst: &InstText<'t>) -> Result<Option<Option<Value>>> {
@@ -98,8 +100,8 @@ impl<'t> Translator<'_, 't> {
             "load_buffer_amd" if hardware => {
                 self.arity(inst, 4)?;
                 let args = self.buffer_path(&operands[..4])?;
-                let payload = self.buffer(inst)?;
-                Some(self.result(inst, Op::AmdLoadBuffer, payload, &args)?)
+                let Some((_, ty)) = inst.def else { return invalid("a load has no result") };
+                Some(self.load_raw(inst, ty, &args)?)
             }
             "load_typed_buffer_amd" if hardware => {
                 self.arity(inst, 4)?;
@@ -204,20 +206,56 @@ impl<'t> Translator<'_, 't> {
             }
             // Lanes that terminate do nothing that can be seen after it, as helpers.
             "terminate" | "demote" => {
-                self.build().inst(Op::Demote, Payload::None, &[], &[]);
+                self.arity(inst, 0)?;
+                if self.program.stage == Some(Stage::Fragment) {
+                    self.build().inst(Op::Demote, Payload::None, &[], &[]);
+                } else {
+                    let always = self.build().constant(Base::B1, 1);
+                    self.end_if_true(always);
+                }
                 None
             }
             "terminate_if" | "demote_if" => {
                 self.arity(inst, 1)?;
                 let condition = self.operands(inst)?[0];
-                self.demote_if(condition);
+                self.end_if_true(condition);
                 None
             }
-            "ddx" | "ddy" => {
+            "load_shared2_amd" => {
                 self.arity(inst, 1)?;
+                let Some((_, ty)) = inst.def else { return invalid("a load has no result") };
+                let offsets = self.two_offsets(inst, ty, &operands[0])?;
+                let mem = self.shared(ty);
+                let lanes =
+                    offsets.map(|at| self.build().value(Op::Load, Payload::Mem(mem), &[at], ty.lane()));
+                Some(self.build().vec(&lanes))
+            }
+            "store_shared2_amd" => {
+                self.arity(inst, 2)?;
+                let value = self.operand(&operands[0])?;
+                let ty = self.func.ty(value);
+                let offsets = self.two_offsets(inst, ty, &operands[1])?;
+                let mem = self.shared(ty);
+                for (lane, at) in (0..).zip(offsets) {
+                    let component = self.build().extract(value, lane);
+                    self.build().inst(Op::Store, Payload::Mem(mem), &[component, at], &[]);
+                }
+                None
+            }
+            "load_input_vertex" => {
+                self.arity(inst, 2)?;
                 let args = self.operands(inst)?;
-                let op = if inst.name == "ddx" { Op::Ddx } else { Op::Ddy };
-                Some(self.build().alu(op, &args))
+                let Payload::Slot(slot) = self.attribute(inst)? else { return Ok(None) };
+                let slot = SlotAccess { vertex: true, ..slot };
+                Some(self.result(inst, Op::LoadSlot, Payload::Slot(slot), &args)?)
+            }
+            "bvh64_intersect_ray_amd" => {
+                self.arity(inst, 6)?;
+                let args = self.operands(inst)?;
+                let descriptor = self.descriptor_of(args[0])?;
+                let node = self.pair(args[1])?;
+                let args = [descriptor, node, args[2], args[3], args[4], args[5]];
+                Some(self.result(inst, Op::AmdIntersectRay, Payload::None, &args)?)
             }
             _ => return Ok(None),
         };
@@ -233,9 +271,11 @@ impl<'t> Translator<'_, 't> {
         let first = self.small(inst, "component")?;
         let mask = self.program.text(inst, "wrmask").ok_or_else(|| missing(inst, "wrmask"))?;
         let ty = self.func.ty(value);
-        if ty.base != Base::B32 {
-            return unsupported(format!("an output of the type {ty}"));
-        }
+        let value = match ty.base {
+            Base::B32 => value,
+            Base::B16 => self.build().convert(Op::U2U, Base::B32, value),
+            _ => return unsupported(format!("an output of the type {ty}")),
+        };
         for (lane, name) in (0..ty.lanes).zip("xyzw".chars()) {
             let var = self.passed_on.component(location, first.saturating_add(lane));
             if let Some(var) = var.filter(|_| mask.contains(name)) {
@@ -254,7 +294,7 @@ impl<'t> Translator<'_, 't> {
         let location = self.slot_name(inst, &operands[1])?;
         let first = self.small(inst, "component")?;
         let Some((_, ty)) = inst.def else { return invalid("an input has no result") };
-        if ty.base != Base::B32 {
+        if !matches!(ty.base, Base::B16 | Base::B32) {
             return unsupported(format!("an input of the type {ty}"));
         }
         let mut components = Vec::new();
@@ -264,7 +304,8 @@ impl<'t> Translator<'_, 't> {
             };
             components.push(self.build().value(Op::LoadVar, Payload::Var(var, 0), &[], Type::B32));
         }
-        Ok(self.build().vec(&components))
+        let value = self.build().vec(&components);
+        Ok(if ty.base == Base::B16 { self.build().convert(Op::U2U, Base::B16, value) } else { value })
     }
 
     /// The name of a location without an index.
@@ -273,16 +314,26 @@ impl<'t> Translator<'_, 't> {
             return unsupported(format!("@{} with an index", inst.name));
         }
         // The number of locations follows the name.
-        let location = self.program.text(inst, LOCATION).and_then(|text| text.split(' ').next());
+        let text = self.program.text(inst, LOCATION);
+        if text.is_some_and(|text| text.contains("high_16bits")) {
+            return unsupported("an output in upper halves");
+        }
+        let location = text.and_then(|text| text.split(' ').next());
         location.ok_or_else(|| missing(inst, LOCATION))
     }
 
-    fn demote_if(&mut self, condition: Value) {
+    /// Ends the invocation if a condition holds. In a fragment shader it becomes a helper.
+    fn end_if_true(&mut self, condition: Value) {
+        let is_fragment = self.program.stage == Some(Stage::Fragment);
         let (inst, then, other) = self.build().if_(condition, &[]);
         let outer = self.region;
         self.region = then;
-        self.build().inst(Op::Demote, Payload::None, &[], &[]);
-        self.build().break_(inst, &[]);
+        if is_fragment {
+            self.build().inst(Op::Demote, Payload::None, &[], &[]);
+            self.build().break_(inst, &[]);
+        } else {
+            self.build().inst(Op::Terminate, Payload::None, &[], &[]);
+        }
         self.region = other;
         self.build().break_(inst, &[]);
         self.region = outer;
@@ -371,24 +422,100 @@ impl<'t> Translator<'_, 't> {
         }
     }
 
-    /// A store of the first components to a buffer.
+    /// The two addresses of a pair of accesses to the memory of the workgroup: numbers of elements, or of 64 elements, from an offset on.
+    fn two_offsets(
+        &mut self,
+        inst: &InstText<'t>,
+        ty: Type,
+        operand: &parse::Operand<'t>,
+    ) -> Result<[Value; 2]> {
+        if ty.lanes != 2 || !matches!(ty.base, Base::B32 | Base::B64) {
+            return invalid(format!("@{} of the type {ty}", inst.name));
+        }
+        let offset = self.operand(operand)?;
+        let far = matches!(self.program.text(inst, "st64"), Some("1" | "true"));
+        let unit = u64::from(ty.base.bytes()) * if far { 64 } else { 1 };
+        let first = self.small(inst, "offset0")?;
+        let second = self.small(inst, "offset1")?;
+        Ok([self.plus(offset, u64::from(first) * unit)?, self.plus(offset, u64::from(second) * unit)?])
+    }
+
+    /// An access to the memory of the workgroup, aligned as elements are.
+    fn shared(&self, ty: Type) -> MemAccess {
+        let align = ty.base.bytes().max(1).trailing_zeros() as u8;
+        MemAccess { space: Space::Shared, access: Access::NONE, align }
+    }
+
+    /// A load from a buffer. Components of 64 bits are two words each.
+    fn load_raw(&mut self, inst: &InstText<'t>, ty: Type, path: &[Value]) -> Result<Value> {
+        let Payload::Buffer(buffer) = self.buffer(inst)? else { return invalid("a load without an access") };
+        let words = Type::new(Base::B32, ty.bits() / 32);
+        let Some(words) = words.filter(|words| words.bits() == ty.bits() && ty.base != Base::B1) else {
+            return unsupported(format!("@{} of the type {ty}", inst.name));
+        };
+        let whole = ty;
+        let mut lanes = Vec::new();
+        for first in (0..words.lanes).step_by(WORDS_AT_ONCE.into()) {
+            let count = (words.lanes - first).min(WORDS_AT_ONCE);
+            let Some(offset) = buffer.offset.checked_add(u32::from(first) * 4) else {
+                return invalid("the base of an access is too large");
+            };
+            let payload = Payload::Buffer(AmdBuffer { offset, ..buffer });
+            let ty = Type { lanes: count, ..words };
+            let value = self.build().value(Op::AmdLoadBuffer, payload, path, ty);
+            if count == words.lanes {
+                return Ok(self.build().bitcast(whole, value));
+            }
+            for lane in 0..count {
+                lanes.push(self.build().extract(value, lane));
+            }
+        }
+        let value = self.build().vec(&lanes);
+        Ok(self.build().bitcast(whole, value))
+    }
+
+    /// A store to a buffer: each run of components that the mask names. Components of 64 bits are two words each.
     fn store_raw(&mut self, inst: &InstText<'t>) -> Result<()> {
         let operands = &self.program.operands[inst.operands.clone()];
         let mut value = self.operand(&operands[0])?;
         let path = self.buffer_path(&operands[1..])?;
-        let lanes = self.func.ty(value).lanes;
+        let ty = self.func.ty(value);
         let mask = self.program.text(inst, "wrmask").unwrap_or("");
-        if mask.is_empty() || !"xyzw".starts_with(mask) || mask.len() > usize::from(lanes) {
+        let named = |name: char| "xyzw".find(name).filter(|lane| *lane < usize::from(ty.lanes));
+        let Some(mut bits) = mask.chars().try_fold(0u32, |bits, name| Some(bits | 1 << named(name)?)) else {
+            return unsupported(format!("wrmask={mask}"));
+        };
+        if bits == 0 {
             return unsupported(format!("wrmask={mask}"));
         }
-        if mask.len() < usize::from(lanes) {
-            let stored: Vec<Value> =
-                (0..mask.len() as u8).map(|lane| self.build().extract(value, lane)).collect();
-            value = self.build().vec(&stored);
+        let words = Type::new(Base::B32, ty.bits() / 32).filter(|words| words.bits() == ty.bits());
+        let Some(words) = words.filter(|_| ty.base != Base::B1) else {
+            return unsupported(format!("@{} of the type {ty}", inst.name));
+        };
+        if ty.base == Base::B64 {
+            value = self.build().bitcast(words, value);
+            bits =
+                (0..u32::from(ty.lanes)).fold(0, |wide, lane| wide | (bits >> lane & 1) * (3 << (2 * lane)));
+        } else if ty.base != Base::B32 {
+            return unsupported(format!("@{} of the type {ty}", inst.name));
         }
-        let payload = self.buffer(inst)?;
-        let args: Vec<Value> = std::iter::once(value).chain(path).collect();
-        self.build().inst(Op::AmdStoreBuffer, payload, &args, &[]);
+        let Payload::Buffer(buffer) = self.buffer(inst)? else { return invalid("a store without an access") };
+        let mut lane = 0;
+        while lane < words.lanes {
+            let run = (bits >> lane).trailing_ones().min(WORDS_AT_ONCE.into()) as u8;
+            if run > 0 {
+                let stored: Vec<Value> =
+                    (lane..lane + run).map(|at| self.build().extract(value, at)).collect();
+                let Some(offset) = buffer.offset.checked_add(u32::from(lane) * 4) else {
+                    return invalid("the base of an access is too large");
+                };
+                let payload = Payload::Buffer(AmdBuffer { offset, ..buffer });
+                let part = if run == words.lanes { value } else { self.build().vec(&stored) };
+                let args: Vec<Value> = std::iter::once(part).chain(path.iter().copied()).collect();
+                self.build().inst(Op::AmdStoreBuffer, payload, &args, &[]);
+            }
+            lane += run.max(1);
+        }
         Ok(())
     }
 

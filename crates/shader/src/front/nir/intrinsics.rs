@@ -1,6 +1,6 @@
 //! Intrinsics that do not access memory: system values, arguments, barriers, subgroup operations.
 
-use super::abi::Argument;
+use super::abi::{Argument, LOAD_RAY_TABLE, RAY_TABLE};
 use super::error::{NirCause, Result, invalid, unsupported};
 use super::memory::accesses_memory;
 use super::parse::InstText;
@@ -118,6 +118,9 @@ impl<'t> Translator<'_, 't> {
         if let Some(result) = self.image(inst)? {
             return Ok(result);
         }
+        if let Some(value) = self.lanes(inst)? {
+            return Ok(Some(value));
+        }
         if accesses_memory(inst.name) {
             return self.memory(inst);
         }
@@ -128,6 +131,7 @@ impl<'t> Translator<'_, 't> {
         }
         match name {
             "load_scalar_arg_amd" | "load_vector_arg_amd" => return self.argument(inst).map(Some),
+            LOAD_RAY_TABLE => return self.argument(inst).map(Some),
             "barrier" => return self.barrier(inst).map(|()| None),
             _ => {}
         }
@@ -153,7 +157,18 @@ impl<'t> Translator<'_, 't> {
             return Ok(Some(self.build().value(Op::QuadSwap, Payload::Quad(direction), &args, ty)));
         }
         match (name, args.as_slice()) {
-            ("ballot", &[condition]) => {
+            ("optimization_barrier_vgpr_amd" | "optimization_barrier_sgpr_amd", &[value]) => Ok(Some(value)),
+            ("as_uniform", &[value]) => Ok(Some(self.build().alu(Op::ReadFirst, &[value]))),
+            ("is_helper_invocation" | "load_helper_invocation", &[]) => {
+                Ok(Some(self.build().alu(Op::IsHelper, &[])))
+            }
+            ("shader_clock", &[]) => {
+                let scope =
+                    named(SCOPES, "memory_scope", self.program.text(inst, "memory_scope").unwrap_or(""))?;
+                let pair = Type { base: Base::B32, lanes: 2 };
+                Ok(Some(self.build().value(Op::Clock, Payload::Scope(scope), &[], pair)))
+            }
+            ("ballot" | "ballot_relaxed", &[condition]) => {
                 let Some((_, ty)) = inst.def else { return invalid("a ballot has no result") };
                 let ballot = self.build().alu(Op::Ballot, &[condition]);
                 self.ballot_words(ballot, ty).map(Some)
@@ -183,7 +198,11 @@ impl<'t> Translator<'_, 't> {
     /// An argument, as its meaning says. Addresses of descriptor sets are not here because they are not values.
     fn argument(&mut self, inst: &InstText<'_>) -> Result<Value> {
         self.arity(inst, 0)?;
-        let number = self.program.index(inst, "base")?.unwrap_or(0);
+        let number = if inst.name == LOAD_RAY_TABLE {
+            RAY_TABLE
+        } else {
+            self.program.index(inst, "base")?.unwrap_or(0)
+        };
         match self.arguments.get(number) {
             Argument::Push(offset) => {
                 let mem = MemAccess { space: Space::Push, access: Access::READONLY, align: 2 };

@@ -52,6 +52,10 @@ const ACCESSES: &[(&str, (Action, Address))] = &[
     ("store_global", (Action::Store, Address::Global)),
     ("global_atomic", (Action::Atomic, Address::Global)),
     ("global_atomic_swap", (Action::AtomicCompare, Address::Global)),
+    ("load_global_amd", (Action::Load, Address::GlobalOffset)),
+    ("store_global_amd", (Action::Store, Address::GlobalOffset)),
+    ("global_atomic_amd", (Action::Atomic, Address::GlobalOffset)),
+    ("global_atomic_swap_amd", (Action::AtomicCompare, Address::GlobalOffset)),
     ("load_smem_amd", (Action::Load, Address::GlobalOffset)),
     ("load_buffer_amd", (Action::Load, Address::Raw)),
     ("store_buffer_amd", (Action::Store, Address::Raw)),
@@ -85,6 +89,11 @@ const ACCESS: &[(&str, Access)] = &[
     ("non-temporal", Access::NONTEMPORAL),
     ("non-uniform", Access::NONUNIFORM),
     ("can-speculate", Access::NONE),
+    ("include-helpers", Access::NONE),
+    ("skip-helpers", Access::NONE),
+    ("keep-scalar", Access::NONE),
+    ("type-amd", Access::NONE),
+    ("uses-format-amd", Access::NONE),
     ("smem-amd", Access::NONE),
     ("cp-ge-coherent-amd", Access::NONE),
     ("is-swizzled-amd", Access::NONE),
@@ -119,9 +128,17 @@ impl<'t> Translator<'_, 't> {
             Action::AtomicCompare => (0, 2),
         };
         self.arity(inst, before + count + after)?;
-        let (space, path) = self.address(inst, address, &operands[before..before + count])?;
+        // The offset from an address is the last operand of all.
+        let is_offset = |at: usize| address == Address::GlobalOffset && at + 1 == operands.len();
+        let is_address = |at: usize| match address {
+            Address::GlobalOffset => at == before || is_offset(at),
+            _ => (before..before + count).contains(&at),
+        };
+        let own: Vec<Operand<'t>> =
+            (0..operands.len()).filter(|at| is_address(*at)).map(|at| operands[at]).collect();
+        let (space, path) = self.address(inst, address, &own)?;
         let mut values = Vec::new();
-        for operand in operands[..before].iter().chain(&operands[before + count..]) {
+        for (_, operand) in operands.iter().enumerate().filter(|(at, _)| !is_address(*at)) {
             values.push(self.operand(operand)?);
         }
         let access = self.access(inst)?;
@@ -129,7 +146,10 @@ impl<'t> Translator<'_, 't> {
             Action::Load => {
                 let Some((_, ty)) = inst.def else { return invalid("a load has no result") };
                 let readonly = matches!(inst.name, "load_ubo" | "load_push_constant" | "load_smem_amd");
-                let constant = inst.name == "load_global_constant";
+                // What scalar loads may read does not change.
+                let scalar = inst.name == "load_global_amd"
+                    && self.program.text(inst, "access").is_some_and(|text| text.contains("smem-amd"));
+                let constant = scalar || inst.name == "load_global_constant";
                 let access = if readonly || constant { access.or(Access::READONLY) } else { access };
                 let mem = MemAccess { space, access, align: self.align(inst, ty.base)? };
                 Ok(Some(self.build().value(Op::Load, Payload::Mem(mem), &path, ty)))

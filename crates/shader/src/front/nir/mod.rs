@@ -12,12 +12,15 @@
 mod abi;
 mod alu;
 mod amd;
+mod dots;
 mod error;
+mod head;
 mod intrinsics;
 mod lexer;
 mod memory;
 mod parse;
 mod scope;
+mod subgroup;
 mod texture;
 mod translate;
 

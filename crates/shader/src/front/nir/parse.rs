@@ -1,9 +1,10 @@
 //! From text to a list of items in the order of the text: blocks, instructions, and where ifs and loops start and end.
 
 use super::error::{NirCause, NirError, Result, invalid, unsupported};
+use super::head::{self, TextureShape};
 use super::lexer::Cursor;
 use super::texture::is_texture;
-use crate::ir::{Base, FloatMode, MAX_DEPTH, Round, Stage, Type};
+use crate::ir::{Base, FloatMode, MAX_DEPTH, Stage, Type};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -85,8 +86,10 @@ pub(super) struct Program<'a> {
     /// Bytes of constants that the driver places after the code.
     pub constant_size: u32,
     pub decls: Vec<Decl<'a>>,
-    /// A buffer of texels is declared.
-    pub texel_buffers: bool,
+    /// Shapes of the textures that are declared, each once.
+    pub textures: Vec<TextureShape>,
+    /// It is a program of ray generation.
+    pub traces_rays: bool,
     /// How floats of 16, 32 and 64 bits behave.
     pub float_modes: [FloatMode; 3],
     pub name: &'a str,
@@ -101,66 +104,6 @@ pub(super) struct Program<'a> {
     /// The items that define values, by number.
     pub values: HashMap<u32, usize>,
 }
-
-/// Lines of the head that change nothing of what a shader means here.
-const HEAD: &[&str] = &[
-    "source_blake3",
-    "name",
-    "label",
-    "internal",
-    "next_stage",
-    "prev_stage",
-    "num_textures",
-    "num_ubos",
-    "num_ssbos",
-    "num_images",
-    "system_values_read",
-    "subgroup_size",
-    "divergence_analysis_run",
-    "bit_sizes_float",
-    "bit_sizes_int",
-    "separate_shader",
-    "writes_memory",
-    "inputs",
-    "outputs",
-    "uses_texture_gather",
-    "uses_resource_info_query",
-    "uses_bindless",
-    "uses_wide_subgroup_intrinsics",
-    "uses_control_barrier",
-    "uses_memory_barrier",
-    "max_subgroup_size",
-    "min_subgroup_size",
-    "first_ubo_is_default_ubo",
-    "textures_used_by_txf",
-    "images_used",
-    "msaa_images",
-    "ubos",
-    "shared_memory_explicit_layout",
-    "zero_initialize_shared_memory",
-    "workgroup_size_variable",
-    "inputs_read",
-    "outputs_written",
-    "patch_inputs_read",
-    "patch_outputs_written",
-    "needs_quad_helper_invocations",
-    "origin_upper_left",
-    "uses_discard",
-    "uses_sample_shading",
-    "depth_layout",
-    "primitive_mode",
-    "spacing",
-    "ccw",
-    "tcs_vertices_out",
-    "tcs_same_invocation_inputs_read",
-    "vertices_in",
-    "vertices_out",
-    "invocations",
-    "input_primitive",
-    "output_primitive",
-    "uses_end_primitive",
-    "active_stream_mask",
-];
 
 /// Where the parser is in the tree of flow.
 enum Open {
@@ -244,19 +187,7 @@ impl<'a> Parser<'a> {
     fn line(&mut self, line: &'a str, number: u32) -> Result<()> {
         match self.state {
             State::Start => {
-                let Some(("shader", stage)) = line.split_once(':') else {
-                    return Err(NirCause::Expected("shader:"));
-                };
-                let stage = match stage.trim() {
-                    "MESA_SHADER_COMPUTE" => Stage::Compute,
-                    "MESA_SHADER_VERTEX" => Stage::Vertex,
-                    "MESA_SHADER_TESS_EVAL" => Stage::TessEval,
-                    "MESA_SHADER_FRAGMENT" => Stage::Fragment,
-                    "MESA_SHADER_TESS_CTRL" => Stage::TessControl,
-                    "MESA_SHADER_GEOMETRY" => Stage::Geometry,
-                    stage => return unsupported(format!("the stage {stage}")),
-                };
-                self.program.stage = Some(stage);
+                head::stage(&mut self.program, line)?;
                 self.state = State::Head;
                 Ok(())
             }
@@ -269,82 +200,13 @@ impl<'a> Parser<'a> {
 
     fn head(&mut self, line: &'a str) -> Result<()> {
         let mut cursor = Cursor::new(line);
-        if cursor.eat_word("decl_var") {
-            return self.decl(cursor);
-        }
-        if cursor.eat_word("decl_function") {
-            return Ok(());
-        }
         if cursor.eat_word("impl") {
             self.program.name = cursor.word();
             cursor.expect("{")?;
             self.state = State::Body;
             return cursor.end();
         }
-        let Some((key, value)) = line.split_once(':') else {
-            return Err(NirCause::Expected("a line of the head, or a function"));
-        };
-        let number = || value.trim().parse().map_err(|_| NirCause::Expected("a number"));
-        match key.trim() {
-            "workgroup_size" if value.trim().starts_with(|c: char| c.is_ascii_digit()) => {
-                let mut sizes = value.split(',').map(|size| size.trim().parse());
-                for size in &mut self.program.workgroup_size {
-                    *size = sizes.next().and_then(std::result::Result::ok).unwrap_or(0);
-                    if *size == 0 {
-                        return Err(NirCause::Expected("three sizes of the workgroup"));
-                    }
-                }
-            }
-            "shared_size" => self.program.shared_size = number()?,
-            "scratch" | "scratch_size" => self.program.scratch_size = number()?,
-            "uniforms" => self.program.push_size = number()?,
-            "constants" => self.program.constant_size = number()?,
-            "float_controls_execution_mode" => self.float_controls(value.trim())?,
-            key if HEAD.contains(&key) => {}
-            key => return unsupported(format!("{key}:{value}")),
-        }
-        Ok(())
-    }
-
-    /// Three bits for each behaviour, those of floats of 16, 32 and 64 bits: denormals kept or flushed; signs of zeros, infinities and NaNs kept;
-    /// rounded to the nearest even, or toward zero.
-    fn float_controls(&mut self, text: &str) -> Result<()> {
-        let bits = text.strip_prefix("0x").and_then(|digits| u32::from_str_radix(digits, 16).ok());
-        let bits = bits.ok_or(NirCause::Expected("bits"))?;
-        for (at, mode) in self.program.float_modes.iter_mut().enumerate() {
-            let has = |behaviour: usize| bits >> (3 * behaviour + at) & 1 != 0;
-            mode.flush = match (has(0), has(1)) {
-                (true, true) => return invalid("denormals are both kept and flushed"),
-                (false, false) => None,
-                (_, flushed) => Some(flushed),
-            };
-            mode.preserve = has(2) || has(3) || has(4);
-            mode.round = if has(6) { Round::Zero } else { Round::NearestEven };
-        }
-        Ok(())
-    }
-
-    /// Buffers: access flags, type and name, then `(location, driver location, binding)`.
-    fn decl(&mut self, mut cursor: Cursor<'a>) -> Result<()> {
-        let uniform = match cursor.word() {
-            "ssbo" => false,
-            "ubo" => true,
-            "uniform" => {
-                self.program.texel_buffers |= cursor.rest().contains("samplerBuffer");
-                return Ok(());
-            }
-            _ => return Ok(()),
-        };
-        let rest = cursor.rest();
-        let binding = rest.rsplit_once('(').and_then(|(words, numbers)| {
-            let binding = numbers.trim_end_matches(')').rsplit(',').next()?;
-            Some((words, binding.trim().parse().ok()?))
-        });
-        let Some((words, binding)) = binding else {
-            return Err(NirCause::Expected("(location, driver location, binding)"));
-        };
-        self.program.decls.push(Decl { uniform, words: words.trim(), binding });
-        Ok(())
+        head::line(&mut self.program, line)
     }
 
     fn push(&mut self, item: Item<'a>, line: u32) -> Result<()> {
@@ -392,6 +254,9 @@ impl<'a> Parser<'a> {
         if cursor.eat("}") {
             return self.close(cursor, number);
         }
+        if cursor.eat_word("decl_var") {
+            return Ok(());
+        }
         if !cursor.eat_word("con") {
             cursor.eat_word("div");
         }
@@ -407,7 +272,8 @@ impl<'a> Parser<'a> {
         let start = self.program.items.len();
         let jump = |cursor: &mut Cursor<'_>, word: &str| cursor.eat_word(word);
         let item = if jump(&mut cursor, "loop") {
-            cursor.expect("{")?;
+            // A comment may hide the brace.
+            cursor.eat("{");
             self.open(Open::Loop(start))?;
             Item::Loop { end: 0 }
         } else if jump(&mut cursor, "if") {
@@ -415,7 +281,6 @@ impl<'a> Parser<'a> {
             if condition.swizzle.is_some() {
                 return unsupported("a component as a condition");
             }
-            // A comment may hide the brace.
             cursor.eat("{");
             self.open(Open::If(start))?;
             Item::If { condition: condition.id, end: 0, taken: self.taken }
@@ -574,7 +439,8 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// `%1 (texture_handle), %2 (0.5) (bias), 0 (texture)`: labels are the names of indices. Numbers that are not values are ignored.
+    /// `%1 (texture_handle), %2 (0.5) (bias), 2 (gather_component), 0 (texture)`: labels are the names of indices. Operands come first; what
+    /// follows them has its number as the value of the index. The numbers of textures and samplers say nothing.
     fn texture(&mut self, cursor: &mut Cursor<'a>) -> Result<()> {
         loop {
             if cursor.rest().starts_with('%') {
@@ -591,8 +457,18 @@ impl<'a> Parser<'a> {
                 self.program.operands.push(Operand { id, swizzle });
                 self.program.indices.push((label, ""));
             } else {
-                cursor.number("an operand")?;
-                cursor.group()?;
+                let rest = cursor.rest();
+                let number = cursor.word();
+                match cursor.group()? {
+                    Some("texture" | "sampler") if number.parse::<u32>().is_ok() => {}
+                    Some(label) if number.parse::<u32>().is_ok() => {
+                        self.program.indices.push((label, number));
+                    }
+                    None if !number.is_empty() => {
+                        return unsupported(format!("a texture access with {rest}"));
+                    }
+                    _ => return Err(NirCause::Expected("an operand")),
+                }
             }
             if !cursor.eat(",") {
                 return Ok(());
@@ -615,10 +491,10 @@ impl<'a> Parser<'a> {
                 inner.end()?;
                 continue;
             }
-            for index in group.split(',').filter(|index| !index.trim().is_empty()) {
+            for index in split_indices(group) {
                 let index = index.trim();
-                // Outputs that transform feedback does not capture.
-                if matches!(index, "xfb()" | "xfb2()") {
+                // What transform feedback captures says nothing here: the driver has written it out.
+                if index.is_empty() || index.starts_with("xfb(") || index.starts_with("xfb2(") {
                     continue;
                 }
                 let Some((key, value)) = index.split_once('=') else {
@@ -644,4 +520,17 @@ fn def(cursor: &mut Cursor<'_>) -> Result<(u32, Type)> {
     let id = cursor.value()?;
     cursor.expect("=")?;
     Ok((id, ty))
+}
+
+/// Indices are separated by commas that are in no parentheses.
+fn split_indices(group: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0u32;
+    group.split(move |c| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && depth == 0
+    })
 }

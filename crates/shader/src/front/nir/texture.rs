@@ -1,17 +1,20 @@
 //! Textures and images whose descriptors are words.
 
 use super::error::{Result, invalid, unsupported};
+use super::head::TextureShape;
 use super::intrinsics::{lookup, missing, named};
 use super::memory::ATOMICS;
-use super::parse::InstText;
+use super::parse::{InstText, Item, Operand};
 use super::translate::Translator;
-use crate::ir::{Access, AtomicOp, Dim, ImageAccess, ImageFlags, Op, Payload, Value};
+use crate::ir::{Access, AtomicOp, Dim, ImageAccess, ImageFlags, Op, Payload, Type, Value};
 
 /// Intrinsics of images.
 const IMAGES: &[(&str, Op)] = &[
     ("bindless_image_load", Op::ImageLoad),
     ("bindless_image_store", Op::ImageStore),
     ("bindless_image_atomic", Op::ImageAtomic),
+    ("bindless_image_atomic_swap", Op::ImageAtomicCompare),
+    ("bindless_image_fragment_mask_load_amd", Op::ImageFetch),
 ];
 
 /// Shapes of images, and whether they are multisampled.
@@ -22,6 +25,8 @@ const SHAPES: &[(&str, (Dim, bool))] = &[
     ("3D", (Dim::D3, false)),
     ("Cube", (Dim::Cube, false)),
     ("Buf", (Dim::Buffer, false)),
+    ("Subpass", (Dim::D2, false)),
+    ("Subpass-MSAA", (Dim::D2, true)),
 ];
 
 /// Accesses to textures: the operation, and whether it takes a sampler.
@@ -29,7 +34,17 @@ const TEXTURES: &[(&str, (Op, bool))] = &[
     ("tex", (Op::ImageSample, true)),
     ("txb", (Op::ImageSample, true)),
     ("txl", (Op::ImageSample, true)),
+    ("txd", (Op::ImageSample, true)),
+    ("tg4", (Op::ImageGather, true)),
+    ("lod", (Op::ImageQueryLod, true)),
     ("txf", (Op::ImageFetch, false)),
+    ("txf_ms", (Op::ImageFetch, false)),
+    // The descriptor is that of the compressed order of samples, or of samples in memory.
+    ("fragment_mask_fetch_amd", (Op::ImageFetch, false)),
+    ("fragment_fetch_amd", (Op::ImageFetch, false)),
+    ("txs", (Op::ImageSize, false)),
+    ("query_levels", (Op::ImageLevels, false)),
+    ("texture_samples", (Op::ImageSamples, false)),
 ];
 
 /// What operands of accesses to textures are, in the order of the IR.
@@ -37,8 +52,18 @@ const OPERANDS: &[(&str, ImageFlags)] = &[
     ("comparator", ImageFlags::DREF),
     ("bias", ImageFlags::BIAS),
     ("lod", ImageFlags::LOD),
+    ("ddx", ImageFlags::GRAD),
     ("offset", ImageFlags::OFFSET),
+    ("ms_index", ImageFlags::SAMPLE),
+    ("min_lod", ImageFlags::MIN_LOD),
 ];
+/// The other derivative, which follows the first one.
+const SECOND_GRADIENT: &str = "ddy";
+/// The component that a gather takes.
+const COMPONENT: &str = "gather_component";
+
+/// How far the definition of a coordinate is followed.
+const COORDINATE_DEPTH: u32 = 3;
 
 /// The operand with coordinates that all lanes of a quad have.
 const QUAD_COORDINATES: &str = "backend1";
@@ -53,10 +78,18 @@ impl<'t> Translator<'_, 't> {
     pub fn image(&mut self, inst: &InstText<'t>) -> Result<Option<Option<Value>>> {
         let Some(op) = lookup(IMAGES, inst.name) else { return Ok(None) };
         let operands = &self.program.operands[inst.operands.clone()];
-        self.arity(inst, if op == Op::ImageStore { 5 } else { 4 })?;
+        self.arity(
+            inst,
+            match op {
+                Op::ImageStore | Op::ImageAtomicCompare => 5,
+                Op::ImageFetch => 2,
+                _ => 4,
+            },
+        )?;
         let name = self.program.text(inst, "image_dim").ok_or_else(|| missing(inst, "image_dim"))?;
         let (dim, samples) = named(SHAPES, "image_dim", name)?;
-        let layered = self.program.text(inst, "image_array") == Some("true");
+        // Layers of cubes are counted by their faces.
+        let layered = dim != Dim::Cube && self.program.text(inst, "image_array") == Some("true");
         let mut access = ImageAccess {
             dim,
             flags: if layered { ImageFlags::ARRAY } else { ImageFlags::NONE },
@@ -69,13 +102,19 @@ impl<'t> Translator<'_, 't> {
         let lanes = dim.coordinates() + u8::from(layered);
         let coordinates = self.first_lanes(coordinates, lanes)?;
         let mut args = vec![handle, coordinates];
-        if samples {
+        if samples && op != Op::ImageFetch {
             access.flags = access.flags.or(ImageFlags::MS).or(ImageFlags::SAMPLE);
             args.push(self.operand(&operands[2])?);
         }
         match op {
-            Op::ImageLoad => {
+            // The image of the order of samples is not multisampled.
+            Op::ImageLoad | Op::ImageFetch => {
                 let Some((_, ty)) = inst.def else { return invalid("a load has no result") };
+                if op == Op::ImageFetch {
+                    let whole =
+                        self.build().value(op, Payload::Image(access), &args, Type { lanes: 4, ..ty });
+                    return Ok(Some(Some(self.first_lanes(whole, ty.lanes)?)));
+                }
                 Ok(Some(Some(self.build().value(op, Payload::Image(access), &args, ty))))
             }
             Op::ImageStore => {
@@ -86,8 +125,17 @@ impl<'t> Translator<'_, 't> {
             _ => {
                 let Some((_, ty)) = inst.def else { return invalid("an atomic operation has no result") };
                 let name = self.program.text(inst, "atomic_op").ok_or_else(|| missing(inst, "atomic_op"))?;
-                let atomic: AtomicOp = named(ATOMICS, "atomic_op", name)?;
+                let swaps = op == Op::ImageAtomicCompare;
+                let atomic: AtomicOp = match name {
+                    "cmpxchg" if swaps => AtomicOp::Exchange,
+                    _ if swaps => return unsupported(format!("atomic_op={name}")),
+                    _ => named(ATOMICS, "atomic_op", name)?,
+                };
+                // The new value comes first in the IR, and last in NIR.
                 args.insert(0, self.operand(&operands[3])?);
+                if swaps {
+                    args.insert(0, self.operand(&operands[4])?);
+                }
                 Ok(Some(Some(self.build().value(op, Payload::ImageAtomic(atomic, access), &args, ty))))
             }
         }
@@ -101,7 +149,7 @@ impl<'t> Translator<'_, 't> {
         Ok(self.build().vec(&parts))
     }
 
-    /// An access to a texture. The text does not give its shape, only the number of coordinates and whether a buffer is declared.
+    /// An access to a texture.
     pub fn texture(&mut self, inst: &InstText<'t>) -> Result<Value> {
         let (op, samples) = named(TEXTURES, "texture", inst.name)?;
         let Some((_, ty)) = inst.def else { return invalid("a texture access has no result") };
@@ -110,54 +158,165 @@ impl<'t> Translator<'_, 't> {
         let find = |name: &str| labels.iter().position(|(label, _)| *label == name);
         let known = |label: &str| {
             matches!(label, "texture_handle" | "sampler_handle" | "coord" | QUAD_COORDINATES)
+                || label == SECOND_GRADIENT
+                || label == COMPONENT && op == Op::ImageGather
                 || OPERANDS.iter().any(|(operand, _)| *operand == label)
         };
         if let Some((label, _)) = labels.iter().find(|(label, _)| !known(label)) {
             return unsupported(format!("a texture access with {label}"));
         }
-        let required = |name: &'static str| find(name).map_or_else(|| unsupported(name), Ok);
-        let image = self.descriptor(&operands[required("texture_handle")?])?;
+        // What is no operand follows those.
+        let operand_of = |name: &str| find(name).and_then(|at| operands.get(at));
+        let required = |name: &'static str| operand_of(name).map_or_else(|| unsupported(name), Ok);
+        let image = self.descriptor(required("texture_handle")?)?;
         let mut args = vec![image];
         if samples {
-            args.push(self.descriptor(&operands[required("sampler_handle")?])?);
+            args.push(self.descriptor(required("sampler_handle")?)?);
         }
-        let (coordinates, gradients) = match find(QUAD_COORDINATES) {
-            None => (self.operand(&operands[required("coord")?])?, None),
-            Some(at) => {
-                let coordinates = self.operand(&operands[at])?;
-                let gradients = self.quad_coordinates.get(&coordinates).copied();
+        if matches!(op, Op::ImageSize | Op::ImageLevels | Op::ImageSamples) {
+            return self.texture_query(op, image, operand_of("lod"), ty);
+        }
+        let (coordinates, gradients) = match operand_of(QUAD_COORDINATES) {
+            None => (required("coord")?, None),
+            Some(operand) => {
+                let value = self.operand(operand)?;
+                let gradients = self.quad_coordinates.get(&value).copied();
                 if gradients.is_none() || inst.name != "tex" {
                     return unsupported(format!("{} with coordinates in whole-quad mode", inst.name));
                 }
-                (coordinates, gradients)
+                (operand, gradients)
             }
         };
-        let dim = match self.func.ty(coordinates).lanes {
-            1 if self.program.texel_buffers => Dim::Buffer,
-            1 => Dim::D1,
-            2 => Dim::D2,
-            3 => Dim::D3,
-            lanes => return unsupported(format!("a texture access with {lanes} coordinates")),
-        };
-        args.push(coordinates);
+        let shape = self.texture_shape(coordinates, inst.name)?;
+        let TextureShape { dim, layered } = shape;
+        let coordinates = self.operand(coordinates)?;
+        // The level does not depend on the layer.
+        let lanes = dim.coordinates();
+        args.push(if op == Op::ImageQueryLod { self.first_lanes(coordinates, lanes)? } else { coordinates });
         let mut flags = ImageFlags::NONE;
+        if dim == Dim::Cube {
+            flags = flags.or(ImageFlags::FACES);
+        } else if layered {
+            flags = flags.or(ImageFlags::ARRAY);
+        }
         for (label, flag) in OPERANDS {
-            if *flag == ImageFlags::OFFSET
-                && let Some(gradients) = gradients
-            {
+            if let (ImageFlags::GRAD, Some(gradients)) = (*flag, gradients) {
                 flags = flags.or(ImageFlags::GRAD);
                 args.extend(gradients);
+                continue;
             }
-            let Some(at) = find(label) else { continue };
+            let Some(operand) = operand_of(label) else { continue };
             if dim == Dim::Buffer && *flag == ImageFlags::LOD {
                 continue;
             }
             flags = flags.or(*flag);
-            args.push(self.operand(&operands[at])?);
+            args.push(self.operand(operand)?);
+            match *flag {
+                ImageFlags::GRAD => args.push(self.operand(required(SECOND_GRADIENT)?)?),
+                ImageFlags::SAMPLE => flags = flags.or(ImageFlags::MS),
+                _ => {}
+            }
         }
-        let access = ImageAccess { dim, flags, access: Access::READONLY, component: 0, format: 0 };
-        let quad = crate::ir::Type { lanes: 4, ..ty };
-        let value = self.build().value(op, Payload::Image(access), &args, quad);
-        if ty == quad { Ok(value) } else { self.first_lanes(value, ty.lanes) }
+        let component = match find(COMPONENT).map(|at| labels[at].1) {
+            None => 0,
+            Some(text) => match text.parse() {
+                Ok(component @ 0..=3) => component,
+                _ => return unsupported(format!("{COMPONENT}={text}")),
+            },
+        };
+        let access = ImageAccess { dim, flags, access: Access::READONLY, component, format: 0 };
+        let lanes = if op == Op::ImageQueryLod { 2 } else { 4 };
+        let whole = Type { lanes, ..ty };
+        let value = self.build().value(op, Payload::Image(access), &args, whole);
+        if ty == whole { Ok(value) } else { self.first_lanes(value, ty.lanes) }
+    }
+
+    /// A question about a texture, without coordinates.
+    fn texture_query(
+        &mut self,
+        op: Op,
+        image: Value,
+        level: Option<&Operand<'t>>,
+        ty: Type,
+    ) -> Result<Value> {
+        let mut args = vec![image];
+        let mut shape = TextureShape { dim: Dim::D2, layered: false };
+        if op == Op::ImageSize {
+            // A cube has two sizes, and its arrays a third one.
+            let sizes = |shape: &TextureShape| match shape.dim {
+                Dim::Cube => 2 + u8::from(shape.layered),
+                _ => shape.coordinates(),
+            };
+            let mut declared = self.program.textures.iter().filter(|shape| sizes(shape) == ty.lanes);
+            shape = match (declared.next(), declared.next(), ty.lanes) {
+                (Some(shape), None, _) => *shape,
+                (None, _, 1) => TextureShape { dim: Dim::D1, layered: false },
+                (None, _, 2) => shape,
+                (None, _, 3) => TextureShape { dim: Dim::D3, layered: false },
+                _ => return unsupported("a size of one of several textures"),
+            };
+            args.push(match level {
+                Some(level) => self.operand(level)?,
+                None => self.build().u32(0),
+            });
+        }
+        let flags = if shape.layered { ImageFlags::ARRAY } else { ImageFlags::NONE };
+        let access = ImageAccess { dim: shape.dim, flags, access: Access::READONLY, component: 0, format: 0 };
+        Ok(self.build().value(op, Payload::Image(access), &args, ty))
+    }
+
+    /// The shape of a texture. An access does not say it, but how many coordinates it has; declarations say which shapes there are, and the last
+    /// coordinate shows that it is a layer or a face.
+    fn texture_shape(&self, coordinates: &Operand<'t>, name: &str) -> Result<TextureShape> {
+        let lanes = self.func.ty(self.value(coordinates.id)?).lanes;
+        let lanes = coordinates.swizzle.map_or(lanes, |swizzle| swizzle.len() as u8);
+        let of = |dim, layered| TextureShape { dim, layered };
+        let declared: Vec<TextureShape> =
+            self.program.textures.iter().copied().filter(|shape| shape.coordinates() == lanes).collect();
+        if let [only] = declared[..] {
+            return Ok(only);
+        }
+        let possible = |shape: TextureShape| declared.is_empty() || declared.contains(&shape);
+        let last = self.last_coordinate(coordinates);
+        let of_cube = last.is_some_and(|last| self.comes_from(last, "cube_amd", COORDINATE_DEPTH));
+        let rounded = last.is_some_and(|last| self.comes_from(last, "fround_even", 0));
+        let several = || unsupported(format!("{name} of one of several shapes of textures"));
+        match lanes {
+            1 if possible(of(Dim::D1, false)) && declared.len() < 2 => Ok(of(Dim::D1, false)),
+            2 if rounded && possible(of(Dim::D1, true)) => Ok(of(Dim::D1, true)),
+            2 if possible(of(Dim::D2, false)) => Ok(of(Dim::D2, false)),
+            3 if of_cube && declared.iter().all(|shape| shape.dim == Dim::Cube) => Ok(of(Dim::Cube, false)),
+            3 if of_cube && declared.iter().any(|shape| shape.dim == Dim::Cube) => Ok(of(Dim::Cube, false)),
+            3 if rounded && possible(of(Dim::D2, true)) => Ok(of(Dim::D2, true)),
+            3 if !name.starts_with("txf") && possible(of(Dim::D3, false)) => Ok(of(Dim::D3, false)),
+            3 if name != "txf" && possible(of(Dim::D2, true)) => Ok(of(Dim::D2, true)),
+            3 if declared.is_empty() => Ok(of(Dim::D3, false)),
+            1..=3 => several(),
+            lanes => unsupported(format!("a texture access with {lanes} coordinates")),
+        }
+    }
+
+    /// The value that is the last coordinate, if the coordinates are a vector of scalars.
+    fn last_coordinate(&self, coordinates: &Operand<'t>) -> Option<u32> {
+        let inst = self.definition(coordinates.id)?;
+        let last = self.program.operands[inst.operands.clone()].last()?;
+        (inst.name.starts_with("vec") && coordinates.swizzle.is_none()).then_some(last.id)
+    }
+
+    fn definition(&self, id: u32) -> Option<&'_ InstText<'t>> {
+        match self.program.items.get(*self.program.values.get(&id)?)? {
+            Item::Inst(inst) => Some(inst),
+            _ => None,
+        }
+    }
+
+    /// Whether an operation makes a value, or one of its operands.
+    fn comes_from(&self, id: u32, name: &str, depth: u32) -> bool {
+        let Some(inst) = self.definition(id) else { return false };
+        let operands = &self.program.operands[inst.operands.clone()];
+        inst.name == name
+            || depth > 0
+                && !inst.intrinsic
+                && operands.iter().take(3).any(|operand| self.comes_from(operand.id, name, depth - 1))
     }
 }
