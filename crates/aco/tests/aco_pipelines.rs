@@ -325,7 +325,7 @@ fn fragments_read_the_number_of_the_primitive() {
                             draw.state.clockwise = true;
                         }
                         draw.cover_vertices();
-                        if last {
+                        if options.graphics.last_vertex_provokes {
                             draw.provoke_last();
                         }
                         draws += 1;
