@@ -299,9 +299,9 @@ fn fragments_read_the_number_of_the_primitive() {
     let mut draws = 0;
     for (target, mut options) in rig::targets() {
         let lanes = options.gpu.lanes() as usize;
-        for (culling, last) in [(false, false), (true, false), (false, true), (true, true)] {
+        for (culling, last_provokes) in [(false, false), (true, false), (false, true), (true, true)] {
             options.graphics.culling = culling;
-            options.graphics.last_vertex_provokes = last;
+            options.graphics.last_vertex_provokes = last_provokes;
             for shaders in [vec![vertex.clone()], vec![vertex.clone(), control.clone(), evaluation.clone()]] {
                 let last = shaders.last().expect("a shader").clone();
                 let all = shaders.into_iter().chain([fragment.clone()]).collect();
@@ -325,7 +325,7 @@ fn fragments_read_the_number_of_the_primitive() {
                             draw.state.clockwise = true;
                         }
                         draw.cover_vertices();
-                        if options.graphics.last_vertex_provokes {
+                        if last_provokes {
                             draw.provoke_last();
                         }
                         draws += 1;
