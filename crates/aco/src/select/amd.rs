@@ -128,10 +128,6 @@ impl Selector<'_> {
                 let opcode = Opcode::image_bvh64_intersect_ray;
                 let operands = [address, descriptor];
                 let mut new = NewInst::hw(opcode, &definitions, &operands);
-                new.mods.set(Mod::Dmask, 15);
-                self.set_known(&mut new.mods, opcode, Mod::Unorm, 1);
-                // The descriptor has four words.
-                self.set_known(&mut new.mods, opcode, Mod::R128, 1);
                 new.payload = Payload::Memory(Memory::CONSTANT);
                 self.add(&new);
                 let lanes = self.split(Operand::temp(temp, RegClass::vgpr(4)), 1);

@@ -127,7 +127,7 @@ impl Selector<'_> {
     }
 
     /// Modifiers that the GPU's instruction has.
-    pub(super) fn set_known(&self, mods: &mut Mods, opcode: Opcode, id: Mod, value: i32) {
+    fn set_known(&self, mods: &mut Mods, opcode: Opcode, id: Mod, value: i32) {
         let known = self.variants.widest(opcode).is_some_and(|variant| variant.has_mod(id));
         if known {
             mods.set(id, value);

@@ -131,7 +131,12 @@ impl<'t> Translator<'_, 't> {
             "mbcnt_amd" if hardware => {
                 self.arity(inst, 2)?;
                 let args = self.operands(inst)?;
-                let mask = self.pair(args[0])?;
+                let mask = if self.func.ty(args[0]) == Type::B32 {
+                    let zero = self.build().u32(0);
+                    self.build().vec(&[args[0], zero])
+                } else {
+                    self.pair(args[0])?
+                };
                 Some(self.build().value(Op::AmdMaskedCount, Payload::None, &[mask, args[1]], Type::B32))
             }
             "is_subgroup_invocation_lt_amd" => {
