@@ -535,7 +535,7 @@ impl Made {
 /// The GPU that a scene runs on.
 fn gpu(seed: u64) -> Gpu {
     let name = rig::GPUS[seed as usize % rig::GPUS.len()];
-    Gpu::new(name).expect("a GPU").with_wave64(seed / 9 % 2 == 0)
+    Gpu::new(name).expect("a GPU").with_wave64((seed / 9).is_multiple_of(2))
 }
 
 fn random(seed: u64) -> Scene {
