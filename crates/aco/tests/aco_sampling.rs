@@ -532,7 +532,9 @@ fn images_and_chosen_descriptors() {
         }
         match outcome {
             Outcome::Agrees => agree += 1,
-            Outcome::Refused(CompileError::Operation { op: Op::ImageGather, .. }) if lacks_gather(*seed, name) => {
+            Outcome::Refused(CompileError::Operation { op: Op::ImageGather, .. })
+                if lacks_gather(*seed, name) =>
+            {
                 refused += 1;
             }
             Outcome::Undefined(reason) => println!("{seed} {name}: undefined: {reason}"),
