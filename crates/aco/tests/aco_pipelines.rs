@@ -15,7 +15,7 @@ use unwedge_aco::abi::Argument;
 use unwedge_aco::ir::PhysReg;
 use unwedge_aco::pipeline::{PipelineError, attribute_links, compile_pipeline};
 use unwedge_aco::stages::{HardwareStage, PipelineShape};
-use unwedge_aco::{Compiled, Options, compile};
+use unwedge_aco::{CompileError, Compiled, Options, compile};
 use unwedge_isa::amdgcn::{Gfx, Gpu};
 use unwedge_shader::ir::{
     Builder, FIRST_LOCATION_SLOT, Op, Payload, Shader, SlotAccess, SlotDir, Stage, SystemValue, Type,
@@ -104,6 +104,19 @@ fn slots(shader: &Shader) -> BTreeSet<u16> {
         .collect()
 }
 
+/// Slots of outputs that are stored without an index. An index may never be that of an element, and that is known where the shader is optimized.
+fn stored_alone(shader: &Shader) -> BTreeSet<u16> {
+    let mut shader = shader.clone();
+    lower_io(&mut shader);
+    let func = shader.entry();
+    func.walk()
+        .filter_map(|inst| match func.payload(inst) {
+            Payload::Slot(access) if func.op(inst) == Op::StoreSlot && access.count == 1 => Some(access.slot),
+            _ => None,
+        })
+        .collect()
+}
+
 /// Compares each program of a pipeline with the shaders in it. Returns how many were compared.
 fn compare(
     shaders: &[Shader],
@@ -118,9 +131,12 @@ fn compare(
     let fragment = of(Stage::Fragment).expect("a fragment shader");
     let read: Vec<u16> = slots(fragment).into_iter().collect();
     let linked: Vec<u16> = links.iter().map(|(slot, _)| *slot).collect();
-    if linked != read || links.iter().any(|(_, parameter)| parameter.is_none()) {
+    let sure = stored_alone(shaders.iter().rev().nth(1).expect("a shader before fragments"));
+    if linked != read || links.iter().any(|(slot, parameter)| parameter.is_none() && sure.contains(slot)) {
         return Err(format!("{links:?}: not a parameter for each of {read:?}"));
     }
+    let read: Vec<u16> =
+        links.iter().filter_map(|(slot, parameter)| parameter.is_some().then_some(*slot)).collect();
     let mut compared = 0;
     let mut programs = programs.into_iter().peekable();
     while let Some(program) = programs.next() {
@@ -194,6 +210,12 @@ fn linked_programs_do_what_the_interpreter_does() {
         options.graphics.legacy = *legacy;
         rig::vary(&mut options, *seed);
         let made = compile_pipeline(shaders.iter().rev().cloned().collect(), &options);
+        // Stages after the vertex shader may store more distances than it does.
+        if let Err(PipelineError::Compile { error: CompileError::Interface(what), .. }) = &made
+            && what.contains("distances")
+        {
+            return Ok(0);
+        }
         let made = made.map_err(|error| error.to_string());
         let result = made.and_then(|programs| compare(&shaders, programs, &options, *seed));
         result.map_err(|error| format!("{} {shape} legacy {legacy} seed {seed}: {error}", gpu.name()))

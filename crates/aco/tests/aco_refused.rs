@@ -4,7 +4,7 @@ use unwedge_aco::stages::PipelineShape;
 use unwedge_aco::{CompileError, Options, compile, compile_merged};
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_shader::front::nir;
-use unwedge_shader::ir::{AmdRegisters, Builder, Primitive, Shader, Stage};
+use unwedge_shader::ir::{AmdRegisters, Builder, Op, Payload, Primitive, Shader, SlotAccess, SlotDir, Stage};
 
 fn options(gpu: &str) -> Options {
     Options::new(Gpu::new(gpu).expect("a GPU"))
@@ -42,6 +42,28 @@ fn vertices_have_a_limit() {
                 let error = build(vertices).expect_err("it is refused");
                 assert!(matches!(error, CompileError::Interface(_)), "{gpu} {stage:?}: {error}");
             }
+        }
+    }
+}
+
+/// A vertex has 32 parameters; distances to planes may be among them.
+#[test]
+fn parameters_have_a_limit() {
+    const CLIP_DISTANCES: u16 = 2;
+    for gpu in ["gfx803", "gfx1030", "gfx1100"] {
+        for slots in [(32..64).collect::<Vec<u16>>(), (32..64).chain([CLIP_DISTANCES]).collect()] {
+            let mut shader = empty(Stage::Vertex);
+            let func = shader.entry_mut();
+            let last = func.last(func.body()).expect("a return");
+            let mut b = Builder::before(func, last);
+            let (value, offset) = (b.u32(7), b.u32(0));
+            for &slot in &slots {
+                let output = SlotAccess::of(SlotDir::Output, slot);
+                b.inst(Op::StoreSlot, Payload::Slot(output), &[value, offset], &[]);
+            }
+            let result = compile(&mut shader, &options(gpu));
+            let refused = matches!(result, Err(CompileError::Interface(_)));
+            assert_eq!((result.is_ok(), refused), (slots.len() == 32, slots.len() > 32), "{gpu}");
         }
     }
 }

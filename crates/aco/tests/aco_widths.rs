@@ -225,6 +225,7 @@ impl Case {
         let nearest = modes[0].round == Round::NearestEven;
         match (self.op, self.t) {
             (Op::FDiv | Op::FSqrt, Base::B64) if nearest => 0,
+            (Op::FRsqrt, Base::B64) => 2,
             (Op::FRsqrt | Op::FDiv | Op::FSqrt | Op::FExp2 | Op::FLog2, _) => 1,
             _ => 0,
         }

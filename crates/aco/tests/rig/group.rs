@@ -16,7 +16,7 @@ use unwedge_shader::interp::{
 };
 use unwedge_shader::ir::{
     Builder, FIRST_LOCATION_SLOT, Op, Payload, Primitive, Shader, SlotAccess, SlotDir, Stage, SystemValue,
-    Type,
+    Type, Value,
 };
 use unwedge_shader::passes::lower_io;
 use unwedge_testkit::mutate::Rng;
@@ -116,15 +116,25 @@ fn empty(stage: Stage, other: &Shader) -> Shader {
     shader
 }
 
-/// Slots and components that a shader stores, of vertices.
-fn stored_components(shader: &Shader) -> Vec<(u16, u8)> {
+/// Slots and components that a shader stores, of vertices, with the bits that all stores of a component have.
+fn stored_components(shader: &Shader) -> Vec<(u16, u8, u32)> {
     let mut shader = shader.clone();
     lower_io(&mut shader);
-    let stored = stored_by(&shader).into_iter();
-    let mut stored: Vec<_> = stored.map(|(key, component, _)| (key.slot as u16, component as u8)).collect();
-    stored.sort_unstable();
-    stored.dedup();
-    stored
+    let mut stored: BTreeMap<(u16, u8), u32> = BTreeMap::new();
+    for (key, component, mask) in stored_by(&shader) {
+        *stored.entry((key.slot as u16, component as u8)).or_insert(u32::MAX) &= mask;
+    }
+    stored.into_iter().map(|((slot, component), mask)| (slot, component, mask)).collect()
+}
+
+/// Loads a component that another shader stores. The bits above a narrow one are any.
+fn load_stored(b: &mut Builder<'_>, input: SlotAccess, operands: &[Value], mask: u32) -> Value {
+    let value = b.value(Op::LoadSlot, Payload::Slot(input), operands, Type::B32);
+    if mask == u32::MAX {
+        return value;
+    }
+    let mask = b.u32(mask);
+    b.alu(Op::IAnd, &[value, mask])
 }
 
 /// A vertex shader that stores the numbers of its vertex and instance, and an attribute.
@@ -186,7 +196,7 @@ pub fn pass_patches(first: &Shader, vertices: u32) -> Shader {
     let func = shader.entry_mut();
     let body = func.body();
     for vertex in 0..PATCH_VERTICES as u32 {
-        for (number, &(slot, component)) in (0..).zip(&stored) {
+        for (number, &(slot, component, mask)) in (0..).zip(&stored) {
             let mut b = Builder::at_end(func, body);
             let (chosen, offset) = (b.u32(vertex), b.u32(0));
             let input = SlotAccess { vertex: true, component, ..SlotAccess::of(SlotDir::Input, slot) };
@@ -198,17 +208,17 @@ pub fn pass_patches(first: &Shader, vertices: u32) -> Shader {
                 component: vertex as u8,
                 ..input
             };
-            let value = b.value(Op::LoadSlot, Payload::Slot(input), &[chosen, offset], Type::B32);
+            let value = load_stored(&mut b, input, &[chosen, offset], mask);
             b.inst(Op::StoreSlot, Payload::Slot(output), &[value, offset], &[]);
         }
     }
     let mut b = Builder::at_end(func, body);
     let invocation = b.value(Op::SysVal, Payload::SysVal(SystemValue::InvocationId), &[], Type::B32);
-    for &(slot, component) in stored.iter().filter(|_| vertices > 1) {
+    for &(slot, component, mask) in stored.iter().filter(|_| vertices > 1) {
         let offset = b.u32(0);
         let input = SlotAccess { vertex: true, component, ..SlotAccess::of(SlotDir::Input, slot) };
         let output = SlotAccess { dir: SlotDir::Output, ..input };
-        let value = b.value(Op::LoadSlot, Payload::Slot(input), &[invocation, offset], Type::B32);
+        let value = load_stored(&mut b, input, &[invocation, offset], mask);
         b.inst(Op::StoreSlot, Payload::Slot(output), &[value, invocation, offset], &[]);
     }
     Builder::at_end(func, body).return_(&[]);
@@ -224,12 +234,12 @@ pub fn pass_triangles(first: &Shader) -> Shader {
     let func = shader.entry_mut();
     let body = func.body();
     for vertex in 0..3 {
-        for &(slot, component) in &stored {
+        for &(slot, component, mask) in &stored {
             let mut b = Builder::at_end(func, body);
             let (vertex, offset) = (b.u32(vertex), b.u32(0));
             let output = SlotAccess { component, ..SlotAccess::of(SlotDir::Output, slot) };
             let input = SlotAccess { dir: SlotDir::Input, vertex: true, ..output };
-            let value = b.value(Op::LoadSlot, Payload::Slot(input), &[vertex, offset], Type::B32);
+            let value = load_stored(&mut b, input, &[vertex, offset], mask);
             b.inst(Op::StoreSlot, Payload::Slot(output), &[value, offset], &[]);
         }
         Builder::at_end(func, body).inst(Op::EmitVertex, Payload::Stream(0), &[], &[]);

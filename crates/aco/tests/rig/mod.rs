@@ -188,7 +188,7 @@ pub fn vary(options: &mut Options, seed: u64) {
         }
     }
     if rng.below(2) == 0 {
-        let [sgprs, vgprs] = [56, 32].map(|least| least + 4 * rng.below(8) as u16);
+        let [sgprs, vgprs] = [56, 48].map(|least| least + 4 * rng.below(8) as u16);
         // Before gfx9, full registers are exchanged by exclusive ors, and the emulator takes a value for undefined that was combined with an undefined one.
         let exchanges = options.gpu.generation() >= Gfx::Gfx9;
         options.limits = options.limits.within(&options.gpu, Some(sgprs), exchanges.then_some(vgprs), None);

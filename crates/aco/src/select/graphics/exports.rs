@@ -24,6 +24,8 @@ const BLEND_SOURCES: u32 = 21;
 const EVEN_LANES: u32 = 0x5555_5555;
 /// The bits of Vulkan's shading rates in x and y, and the first bits of those of the hardware.
 const RATES: [(u32, u32); 2] = [(12, 2), (3, 4)];
+/// Parameters of a vertex.
+const PARAMETERS: usize = 32;
 /// Distances to clip and cull planes that the hardware takes.
 const DISTANCES: usize = 8;
 /// The bits of 1.0.
@@ -155,6 +157,9 @@ impl Selector<'_> {
     }
 
     pub(super) fn export_vertex(&mut self) -> Selected<()> {
+        if self.interface.parameters.len() > PARAMETERS {
+            return Err(CompileError::Interface("more than 32 outputs that fragments may read"));
+        }
         if self.gfx >= Gfx::Gfx11 {
             self.store_parameters();
         }
