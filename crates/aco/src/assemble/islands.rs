@@ -22,8 +22,10 @@ struct IslandPlace {
     open: bool,
 }
 
-/// Makes an island for the first branch that does not reach its target; whether there was one.
+/// Makes an island for the first branch that does not reach its target and has no island yet; whether a branch has a new target. Going to an island that is there
+/// moves no code, so all branches that can do so do it at once.
 pub(super) fn shorten(program: &mut MachineProgram, lengths: &[Vec<usize>], starts: &[usize]) -> bool {
+    let mut any = false;
     for number in 0..program.blocks.len() {
         let mut after = starts[number];
         for (place, length) in lengths[number].iter().enumerate() {
@@ -36,13 +38,14 @@ pub(super) fn shorten(program: &mut MachineProgram, lengths: &[Vec<usize>], star
             let forward = distance > 0;
             if let Some(island) = existing(program, starts, goal, after, number, forward) {
                 retarget(&mut program.blocks[number].insts[place].inst, island);
-                return true;
+                any = true;
+                continue;
             }
-            let Some(spot) = spot(program, lengths, starts, after, forward) else { return false };
+            let Some(spot) = spot(program, lengths, starts, after, forward) else { return any };
             return insert(program, spot, (number, place), goal);
         }
     }
-    false
+    any
 }
 
 /// An island for the same target that is in reach, in the direction of the target.
@@ -54,14 +57,19 @@ fn existing(
     own: usize,
     forward: bool,
 ) -> Option<usize> {
-    (0..program.blocks.len()).find(|block| {
-        let away = starts[*block] as i64 - after as i64;
-        let way = if forward { away } else { -away };
+    let after = after as i64;
+    let (first, last) =
+        if forward { (after + LEAST, after + REACH) } else { (after - REACH, after - LEAST) };
+    // One past the last start is the end of the code.
+    let starts = &starts[..program.blocks.len()];
+    let in_reach = starts.partition_point(|start| (*start as i64) < first)
+        ..starts.partition_point(|start| *start as i64 <= last);
+    in_reach.into_iter().find(|block| {
         let only = match program.blocks[*block].insts[..] {
             [only] => only.inst.row().role == Role::Branch && target(&only.inst) == Some(goal),
             _ => false,
         };
-        *block != own && only && (LEAST..=REACH).contains(&way)
+        *block != own && only
     })
 }
 

@@ -1,7 +1,8 @@
 //! Reductions and scans of 16-bit floats become those of 32 bits, which are trees. The order in which lanes are combined is open, and so is how often the
 //! result is rounded; exact results are the same.
 
-use unwedge_shader::ir::{Base, Builder, Function, Inst, Op, Payload, Shader};
+use unwedge_base::entity::SecondaryMap;
+use unwedge_shader::ir::{Base, Builder, Function, Inst, Op, Payload, Shader, Value};
 
 fn is_half_reduction(func: &Function, inst: Inst) -> bool {
     let reduces = matches!(func.op(inst), Op::Reduce | Op::InclusiveScan | Op::ExclusiveScan);
@@ -13,6 +14,7 @@ fn is_half_reduction(func: &Function, inst: Inst) -> bool {
 pub(super) fn widen(shader: &mut Shader) -> bool {
     let func = shader.entry_mut();
     let reductions: Vec<Inst> = func.walk().filter(|inst| is_half_reduction(func, *inst)).collect();
+    let mut halves: SecondaryMap<Value, Option<Value>> = SecondaryMap::default();
     for &inst in &reductions {
         let (op, payload, value, result) =
             (func.op(inst), func.payload(inst), func.args(inst)[0], func.result(inst));
@@ -22,8 +24,11 @@ pub(super) fn widen(shader: &mut Shader) -> bool {
         let ty = b.func.ty(wide);
         let reduced = b.value(op, payload, &[wide], ty);
         let half = b.convert(Op::F2F, Base::B16, reduced);
-        func.replace_values(|old| if old == result { half } else { old });
+        halves[result] = Some(half);
         func.unlink(inst);
+    }
+    if !reductions.is_empty() {
+        func.replace_values(|old| halves[old].unwrap_or(old));
     }
     !reductions.is_empty()
 }

@@ -6,6 +6,7 @@ use crate::ir::{Inst, Operand, Program, Pseudo, Temp};
 use crate::live::{self, BitSet, BlockSets, OpenRead};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use unwedge_base::mix::{MixMap, MixSet};
 
 /// The first slot of each value.
@@ -96,34 +97,35 @@ impl Spiller<'_> {
 
     /// The slots, and one past the last.
     fn place(&self, values: &[Temp], conflicts: &[NumberSet], start: u32, page: u32) -> (Slots, u32) {
-        let mut slots = Slots::default();
-        let mut friends: MixMap<Temp, Vec<Temp>> = MixMap::default();
+        let number = |value: &Temp| values.binary_search(value).ok();
+        let mut friends: Vec<Vec<usize>> = vec![Vec::new(); values.len()];
         for copy in &self.moves {
-            friends.entry(copy.to).or_default().push(copy.from);
-            friends.entry(copy.from).or_default().push(copy.to);
+            let (Some(from), Some(to)) = (number(&copy.from), number(&copy.to)) else { continue };
+            friends[to].push(from);
+            friends[from].push(to);
         }
+        // By number of the value.
+        let mut placed: Vec<Range<u32>> = Vec::with_capacity(values.len());
         let mut end = start;
-        for (&value, others) in values.iter().zip(conflicts) {
+        for (own, &value) in values.iter().enumerate() {
             let size = self.size(value);
             let mut taken = BitSet::of((end + page + size) as usize + 1);
-            for other in others.above(0).map(|number| values[number as usize]) {
-                if let Some(&first) = slots.get(&other) {
-                    (first..first + self.size(other)).for_each(|slot| taken.insert(slot as usize));
-                }
+            for other in conflicts[own].above(0) {
+                let slots = placed.get(other as usize).cloned().unwrap_or_default();
+                slots.for_each(|slot| taken.insert(slot as usize));
             }
             let free = |slot: u32| {
                 let inside = slot / page == (slot + size - 1) / page;
                 inside && (slot..slot + size).all(|slot| !taken.has(slot as usize))
             };
-            let friend = friends.get(&value).into_iter().flatten().filter_map(|friend| slots.get(friend));
-            let friend = friend.copied().find(|slot| free(*slot));
-            let Some(slot) = friend.or_else(|| (start..=end + page).find(|slot| free(*slot))) else {
-                continue;
-            };
-            slots.insert(value, slot);
-            end = end.max(slot + size);
+            let mut near = friends[own].iter().filter_map(|friend| placed.get(*friend));
+            let friend = near.find(|slots| !slots.is_empty() && free(slots.start)).map(|slots| slots.start);
+            let slot = friend.or_else(|| (start..=end + page).find(|slot| free(*slot)));
+            placed.push(slot.map_or(0..0, |slot| slot..slot + size));
+            end = end.max(slot.map_or(0, |slot| slot + size));
         }
-        (slots, end)
+        let slots = values.iter().zip(placed).filter(|(_, slots)| !slots.is_empty());
+        (slots.map(|(value, slots)| (*value, slots.start)).collect(), end)
     }
 }
 

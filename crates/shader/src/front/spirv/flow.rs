@@ -8,6 +8,8 @@
 //!
 //! A value that is used where it is not visible, after a loop that it was defined in, goes through a variable.
 
+mod cases;
+
 use super::error::{Result, SpirvCause, invalid, unsupported};
 use super::module::{
     BlockDef, FunctionDef, IdDef, Instr, Module, NONE, has_result, instruction, is_terminator,
@@ -52,6 +54,8 @@ pub(super) struct FlowBlock {
     pub(super) is_placed: bool,
     /// The region that its code is in.
     pub(super) region: usize,
+    /// Of a switch with many cases: targets that are nested where it jumps to them. Those of a chain fall through to each other.
+    pub(super) chains: Vec<Vec<usize>>,
     switches: bool,
     immediate: usize,
     /// Depth-first numbers of the blocks that it dominates; its own is the first.
@@ -87,6 +91,7 @@ impl Plan {
         plan.dominators(&predecessors)?;
         plan.loops(&predecessors)?;
         plan.place(&merges, &predecessors)?;
+        plan.cases(&merges, &predecessors);
         plan.regions()?;
         plan.escapes(module, words)?;
         Ok(plan)
@@ -369,6 +374,13 @@ impl Plan {
             for to in self.blocks[at].placed.clone().into_iter().rev() {
                 stack.push((to, region));
                 region = self.region_within(region, &mut depths)?;
+            }
+            for to in self.blocks[at].chains.concat() {
+                let inner = self.region_within(region, &mut depths)?;
+                stack.push((to, inner));
+            }
+            if !self.blocks[at].chains.is_empty() {
+                continue;
             }
             let successors = self.blocks[at].successors.clone();
             for &to in &successors {

@@ -2,6 +2,7 @@
 //!
 //! Calls are inlined, so pointers to variables remain names and never become values.
 
+mod cases;
 mod regions;
 
 use super::Options;

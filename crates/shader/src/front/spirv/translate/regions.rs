@@ -61,19 +61,19 @@ impl Translator<'_> {
         self.stamps += 1;
     }
 
-    fn set_block(&mut self, block: usize) {
+    pub(super) fn set_block(&mut self, block: usize) {
         if let Some(frame) = self.frames.last_mut() {
             frame.block = block;
         }
     }
 
-    fn set_break(&mut self, block: usize, inst: Inst) {
+    pub(super) fn set_break(&mut self, block: usize, inst: Inst) {
         if let Some(frame) = self.frames.last_mut() {
             frame.breaks[block] = Some(inst);
         }
     }
 
-    fn phi_types(&self, plan: &Plan, block: usize) -> Result<Vec<Type>> {
+    pub(super) fn phi_types(&self, plan: &Plan, block: usize) -> Result<Vec<Type>> {
         let mut types = Vec::new();
         for phi in self.phis(plan, block)? {
             let ty = self.result_type(phi)?;
@@ -297,6 +297,9 @@ impl Translator<'_> {
             return Err(SpirvCause::Types(inst.op));
         }
         let block = &plan.blocks[at];
+        if !block.chains.is_empty() {
+            return self.many_cases(plan, at, inst, selector);
+        }
         let cases = flow::switch_cases(self.module, inst)?;
         let default = block.successors[0];
         // One test for each target, in the order of their first literal.
@@ -359,7 +362,7 @@ impl Translator<'_> {
     }
 
     /// The values that a block passes to the phis of another one.
-    fn incoming(&mut self, plan: &Plan, from: usize, to: usize) -> Result<Vec<Value>> {
+    pub(super) fn incoming(&mut self, plan: &Plan, from: usize, to: usize) -> Result<Vec<Value>> {
         self.set_block(from);
         let args = self.phi_args(plan, to, from)?;
         self.moved += args.len();
@@ -368,7 +371,7 @@ impl Translator<'_> {
     }
 
     /// Writes the edge from a block to another one.
-    fn edge(&mut self, plan: &Plan, from: usize, to: usize) -> Result<()> {
+    pub(super) fn edge(&mut self, plan: &Plan, from: usize, to: usize) -> Result<()> {
         let args = self.incoming(plan, from, to)?;
         let not_structured = "flow that no regions express";
         if to <= from {
