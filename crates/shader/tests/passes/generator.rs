@@ -76,7 +76,7 @@ fn broken_texts_are_refused_or_valid() {
 }
 
 /// What random shaders do not have: what has no defined result, what other stages have, and images but for loads, stores and sizes.
-const ABSENT: [Op; 41] = [
+const ABSENT: [Op; 43] = [
     Op::Undef,
     Op::InterpVar,
     Op::BufferSize,
