@@ -499,8 +499,8 @@ impl<'t> Translator<'_, 't> {
         };
         if ty.base == Base::B64 {
             value = self.build().bitcast(words, value);
-            bits =
-                (0..u32::from(ty.lanes)).fold(0, |wide, lane| wide | (bits >> lane & 1) * (3 << (2 * lane)));
+            bits = (0..u32::from(ty.lanes))
+                .fold(0, |wide, lane| wide | ((bits >> lane & 1) * (3 << (2 * lane))));
         } else if ty.base != Base::B32 {
             return unsupported(format!("@{} of the type {ty}", inst.name));
         }
