@@ -223,11 +223,8 @@ fn check(shader: &Shader, input: &[u32], expected: impl Fn(u32) -> u32) {
     for gpu in gpus() {
         let compiled = compiled(shader, gpu);
         let set = |argument: Argument| matches!(argument, Argument::DescriptorSet(_)).then_some(TABLE as u32);
-        let dispatch = Dispatch {
-            groups: [1; 3],
-            size: [LANES, 1, 1],
-            ..rig::dispatch(&compiled, &gpu, set)
-        };
+        let dispatch =
+            Dispatch { groups: [1; 3], size: [LANES, 1, 1], ..rig::dispatch(&compiled, &gpu, set) };
         let bytes: Vec<u8> = input.iter().flat_map(|word| word.to_le_bytes()).collect();
         let mut memory = rig::memory(&Options::new(gpu), bytes, LANES as usize * 4);
         rig::execute(&compiled.code, gpu, &mut memory, &dispatch).unwrap_or_else(|e| panic!("{e}"));
@@ -349,7 +346,8 @@ fn a_block_of_100000_instructions_is_compiled() {
     let mut body = String::new();
     for number in 7..100_000 {
         let op = ["iadd", "imul", "ixor"][number % 3];
-        writeln!(body, "  %{number}: b32 = {op} %{}, %{}", number - 1, number - 1 - number % 2).expect("memory");
+        writeln!(body, "  %{number}: b32 = {op} %{}, %{}", number - 1, number - 1 - number % 2)
+            .expect("memory");
     }
     let shader = text(99_999, &body);
     let input: Vec<u32> = (0..LANES).map(|lane| lane * 77 + 1).collect();
@@ -405,7 +403,8 @@ fn early_exits_of_long_code_are_compiled() {
         let at = first + 11;
         writeln!(body, "  %{first}: b32 = const<{:#x}>", number * 3 + 1).expect("memory");
         for value in first + 1..at {
-            writeln!(body, "  %{value}: b32 = {} %{last}, %{first}", ["imul", "iadd"][value % 2]).expect("memory");
+            writeln!(body, "  %{value}: b32 = {} %{last}, %{first}", ["imul", "iadd"][value % 2])
+                .expect("memory");
             last = value;
         }
         writeln!(body, "  %{at}: b1 = ieq %{last}, %{first}\n  if<L{}> %{at} {{\n  break<L0>\n  }} else {{\n  break<L{}>\n  }}", number + 1, number + 1)
@@ -423,7 +422,7 @@ fn early_exits_of_long_code_are_compiled() {
 fn thousands_of_reductions_are_compiled() {
     let mut body = String::from("  %7: b16 = u2f %6\n");
     for number in 8..3008 {
-        writeln!(body, "  %{number}: b16 = reduce<fmax> %{}", number - 1).expect("memory");
+        writeln!(body, "  %{number}: b16 = reduce<fmax 0> %{}", number - 1).expect("memory");
     }
     body.push_str("  %3008: b32 = f2u %3007\n");
     let shader = text(3008, &body);

@@ -58,8 +58,7 @@ fn existing(
     forward: bool,
 ) -> Option<usize> {
     let after = after as i64;
-    let (first, last) =
-        if forward { (after + LEAST, after + REACH) } else { (after - REACH, after - LEAST) };
+    let (first, last) = if forward { (after + LEAST, after + REACH) } else { (after - REACH, after - LEAST) };
     // One past the last start is the end of the code.
     let starts = &starts[..program.blocks.len()];
     let in_reach = starts.partition_point(|start| (*start as i64) < first)

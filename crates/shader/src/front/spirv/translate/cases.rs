@@ -46,7 +46,8 @@ fn ranges(cases: &[(u64, u32)], successors: &[usize], mask: u64) -> Vec<Start> {
 
 /// The leaves of a tree over ranges, if each chain has ranges of its own that are in its order.
 fn leaves(ranges: &[Start], chains: &[Vec<usize>]) -> Option<Vec<Leaf>> {
-    let by_first: HashMap<usize, usize> = (0..).zip(chains).map(|(number, chain)| (chain[0], number)).collect();
+    let by_first: HashMap<usize, usize> =
+        (0..).zip(chains).map(|(number, chain)| (chain[0], number)).collect();
     let mut rest: HashMap<usize, bool> = chains.iter().flatten().map(|&to| (to, true)).collect();
     let mut leaves = Vec::new();
     let mut at = 0;
@@ -70,7 +71,13 @@ fn leaves(ranges: &[Start], chains: &[Vec<usize>]) -> Option<Vec<Leaf>> {
 
 impl Translator<'_> {
     /// A switch of a block with chains of targets.
-    pub(super) fn many_cases(&mut self, plan: &Plan, at: usize, inst: Instr<'_>, selector: Value) -> Result<()> {
+    pub(super) fn many_cases(
+        &mut self,
+        plan: &Plan,
+        at: usize,
+        inst: Instr<'_>,
+        selector: Value,
+    ) -> Result<()> {
         let block = &plan.blocks[at];
         let cases = flow::switch_cases(self.module, inst)?;
         let ranges = ranges(&cases, &block.successors, self.ty(selector).base.mask());
