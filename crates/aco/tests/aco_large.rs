@@ -422,7 +422,7 @@ fn early_exits_of_long_code_are_compiled() {
 fn thousands_of_reductions_are_compiled() {
     let mut body = String::from("  %7: b16 = u2f %6\n");
     for number in 8..3008 {
-        writeln!(body, "  %{number}: b16 = reduce<fmax> %{}", number - 1).expect("memory");
+        writeln!(body, "  %{number}: b16 = reduce<fmax 0> %{}", number - 1).expect("memory");
     }
     body.push_str("  %3008: b32 = f2u %3007\n");
     let shader = text(3008, &body);

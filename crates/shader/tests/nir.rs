@@ -197,9 +197,9 @@ fn operations_on_vectors_compute_what_they_say() {
             at + 1 + byte(0).abs_diff(5) + byte(1).abs_diff(1) + byte(3).abs_diff(1)
         })
         .collect();
-    let joined = sums[0] + sums[1] | sums[2] + sums[3] << 16;
+    let joined = (sums[0] + sums[1]) | ((sums[2] + sums[3]) << 16);
     // 0x0105 + 0x7fff and 0x0100 + 0x8000; 0x9000 and -0x10000 as signed halves.
-    let expected = joined.wrapping_add((0x8100 << 16 | 0x7fff) ^ (0x8000 << 16 | 0x7fff));
+    let expected = joined.wrapping_add(((0x8100 << 16) | 0x7fff) ^ ((0x8000 << 16) | 0x7fff));
     assert_eq!(run(&body, &[]), [expected; 8]);
 }
 
