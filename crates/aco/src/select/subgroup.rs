@@ -18,7 +18,10 @@ impl Selector<'_> {
     /// Selects a subgroup operation.
     pub(super) fn subgroup(&mut self, inst: Inst) -> Selected<()> {
         let func = self.func;
-        let (result, args) = (func.result(inst), func.args(inst));
+        // What ends vertices or makes helpers has no result, and comes here in stages that do neither.
+        let (&[result], args) = (func.results(inst), func.args(inst)) else {
+            return Err(self.unsupported(inst, None));
+        };
         let op = func.op(inst);
         let lanes = match op {
             Op::Ballot => {
@@ -63,7 +66,12 @@ impl Selector<'_> {
                 if !value.class.is_vgpr() {
                     vec![value]
                 } else {
-                    let lane = self.in_scalar(lane);
+                    // A number past the wave, for which the result is undefined, may not fit the instruction.
+                    let last = self.program.gpu.lanes() - 1;
+                    let lane = match lane.as_const() {
+                        Some(lane) => Operand::c32(lane as u32 & last),
+                        None => self.in_scalar(lane),
+                    };
                     vec![self.hw(Opcode::v_readlane_b32, RegClass::S1, &[value, lane])]
                 }
             }

@@ -3,7 +3,7 @@
 use super::Violations;
 use crate::ir::shape::{self, Variants};
 use crate::ir::{Inst, Op, Operand, PhysReg, Program, Pseudo, RegClass, Source};
-use unwedge_isa::amdgcn::model::{Class, Form, Format, Gfx, OperandSlot, Trait, Type};
+use unwedge_isa::amdgcn::model::{Class, Form, Format, Gfx, Mod, OperandSlot, Trait, Type};
 use unwedge_isa::amdgcn::tables::Variant;
 use unwedge_isa::amdgcn::{self, Opcode, Reg};
 
@@ -94,6 +94,11 @@ fn hardware(program: &Program, variants: &Variants, inst: Inst, opcode: Opcode, 
     // What memory instructions move, and whether they return it, their modifiers say.
     let memory = opcode.row().format.is_memory();
     let read = shape::operands(variant).count();
+    // From gfx9 on, only accesses of the global data share read `m0`, which their rows do not have.
+    let operands = match operands.split_at_checked(read) {
+        Some((own, [m0])) if program[inst].mods.has(Mod::Gds) && m0.reg == Some(PhysReg::M0) => own,
+        _ => operands,
+    };
     let written = shape::definitions(variant).count();
     let optional = shape::operands(variant).filter(|slot| slot.class == Class::Imm16Optional).count();
     violations.require((read - optional..=read).contains(&operands.len()), || {

@@ -67,13 +67,14 @@ impl Selector<'_> {
             (Op::StoreSlot, Payload::Slot(access)) if stage == Stage::Geometry => {
                 self.store_emitted(inst, &access)
             }
-            (Op::EmitVertex | Op::EndPrimitive, Payload::Stream(stream)) => {
+            (Op::EmitVertex | Op::EndPrimitive, Payload::Stream(stream)) if stage == Stage::Geometry => {
                 self.geometry_message(stream, func.op(inst) == Op::EndPrimitive);
                 Ok(())
             }
+            (Op::StoreSlot, Payload::Slot(access)) => self.store_output(inst, &access),
+            _ if stage != Stage::Fragment => return None,
             (Op::LoadInterpolated, Payload::Slot(access)) => self.load_interpolated(inst, &access),
             (Op::Barycentric, Payload::Bary(at, linear)) => self.barycentric(inst, at, linear),
-            (Op::StoreSlot, Payload::Slot(access)) => self.store_output(inst, &access),
             (Op::Demote, _) => {
                 self.pseudo(Pseudo::DemoteToHelper, &[], &[]);
                 Ok(())
