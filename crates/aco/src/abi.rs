@@ -13,7 +13,7 @@ use crate::compile::CompileError;
 use crate::ir::PhysReg;
 pub(crate) use geometry::{add_shared, chosen_together, vertex_reads};
 pub(crate) use graphics::{CAPTURE_BYTES, COUNT_BYTES, Reads};
-pub use graphics::{ColourOutput, Interface, POINT_COORD_SLOT, PixelInput, PixelProlog};
+pub use graphics::{ColourOutput, DepthOutput, Interface, POINT_COORD_SLOT, PixelInput, PixelProlog};
 pub(crate) use kernel::KERNARG_ALIGN;
 pub use kernel::{CallingConvention, KernelArg, KernelArgKind, KernelArgs};
 pub(crate) use registers::{RINGS_REGISTERS, names_registers};

@@ -75,41 +75,47 @@ fn part(shader: &Shader, args: Args, float_mode: u8, options: &Options) -> Resul
     Compiler::new().compile_parts(&[shader], args, float_mode, options)
 }
 
-/// Compiles the epilog of a pixel shader that was compiled with [`epilog`](crate::graphics::GraphicsOptions::epilog): it converts colours to the formats of the options, and exports them.
-/// `colours` are those of [`Interface`], and `float_mode` is the shader's.
+/// Compiles the epilog of a pixel shader that was compiled with [`epilog`](crate::graphics::GraphicsOptions::epilog): it converts colours to the formats of the options, and exports them,
+/// after the depth. `interface` and `float_mode` are the shader's.
 ///
 /// # Errors
 ///
 /// What is not compiled.
 pub fn compile_pixel_epilog(
-    colours: &[ColourOutput],
+    interface: &Interface,
     float_mode: u8,
     options: &Options,
 ) -> Result<Compiled, CompileError> {
     let mut options = options.clone();
     // The code of the shader comes before it, as that of a prolog would.
     (options.graphics.prolog, options.graphics.epilog) = (true, false);
-    let shader = export_colours(colours);
-    part(&shader, Args::epilog(colours), float_mode, &options)
+    let shader = export_colours(interface);
+    part(&shader, Args::epilog(interface), float_mode, &options)
 }
 
-/// A fragment shader that stores what is in the registers of colours.
-fn export_colours(colours: &[ColourOutput]) -> Shader {
+/// A fragment shader that stores what is in the registers of colours, and in those of the depth.
+fn export_colours(main: &Interface) -> Shader {
     let mut shader = Shader::with_entry(Stage::Fragment, "epilog");
     let func = shader.entry_mut();
     let body = func.body();
-    for (number, colour) in colours.iter().enumerate() {
+    let mut store = |first: u16, access: SlotAccess| {
+        let mut b = Builder::at_end(func, body);
+        let registers = Payload::Register(AmdInput::of(AmdRegisters { vector: true, first }));
+        let value = b.value(Op::AmdRegister, registers, &[], Type::B32);
+        let offset = b.u32(0);
+        b.inst(Op::StoreSlot, Payload::Slot(access), &[value, offset], &[]);
+    };
+    for (number, colour) in main.colours.iter().enumerate() {
         for component in (0..4).filter(|component| colour.components >> component & 1 != 0) {
-            let mut b = Builder::at_end(func, body);
-            let first = ColourOutput::register(number, component);
-            let registers = Payload::Register(AmdInput::of(AmdRegisters { vector: true, first }));
-            let value = b.value(Op::AmdRegister, registers, &[], Type::B32);
             let slot = FIRST_LOCATION_SLOT.wrapping_add(colour.location);
             let access =
                 SlotAccess { component, index: colour.index, ..SlotAccess::of(SlotDir::Output, slot) };
-            let offset = b.u32(0);
-            b.inst(Op::StoreSlot, Payload::Slot(access), &[value, offset], &[]);
+            store(ColourOutput::register(number, component), access);
         }
+    }
+    for output in &main.depth_outputs {
+        let slot = output.builtin().slots().start;
+        store(output.register(main.colours.len()), SlotAccess::of(SlotDir::Output, slot));
     }
     Builder::at_end(func, body).return_(&[]);
     shader

@@ -16,7 +16,8 @@ use unwedge_aco::captures::Captures;
 use unwedge_aco::{Options, compile};
 use unwedge_isa::amdgcn::{Gfx, Gpu};
 use unwedge_shader::ir::{
-    Builder, FIRST_LOCATION_SLOT, Modes, Op, Payload, Primitive, Shader, SlotAccess, SlotDir, Stage, Type,
+    Builder, FIRST_LOCATION_SLOT, Modes, Op, Payload, Primitive, Shader, SlotAccess, SlotDir, Stage, Storage,
+    Type, TypeNode, VarData,
 };
 use unwedge_testkit::mutate::Rng;
 use unwedge_testkit::shaders::random_stage;
@@ -138,6 +139,64 @@ fn captured_outputs_are_in_their_buffers() {
     wrong.truncate(20);
     assert!(wrong.is_empty(), "{count} are wrong: {wrong:#?}");
     assert!(counts.iter().all(|count| *count > 0), "every stage captures");
+}
+
+/// A geometry shader that emits so many vertices with a captured output, and with `other` a vertex without outputs in the second stream.
+fn captured_vertices(primitive: Primitive, count: u32, other: bool) -> Shader {
+    let mut shader = Shader::with_entry(Stage::Geometry, "main");
+    shader.info.input_primitive = Some(Primitive::Points);
+    shader.info.output_primitive = Some(primitive);
+    shader.info.output_vertices = count;
+    let four = Type { lanes: 4, ..Type::B32 };
+    let ty = shader.types.push(TypeNode::Leaf(four));
+    let mut output = VarData::new("output".to_owned(), Storage::Output, ty);
+    output.location = Some(0);
+    shader.vars.push(output);
+    let func = shader.entry_mut();
+    let body = func.body();
+    let mut b = Builder::at_end(func, body);
+    let zero = b.u32(0);
+    let input = SlotAccess { vertex: true, ..SlotAccess::of(SlotDir::Input, 0) };
+    let position = b.value(Op::LoadSlot, Payload::Slot(input), &[zero, zero], four);
+    for vertex in 0..count {
+        let lanes = [0, 1, 2, 3].map(|lane| b.u32(vertex << 8 | lane));
+        let captured = b.vec(&lanes);
+        for (slot, value) in [(0, position), (FIRST_LOCATION_SLOT, captured)] {
+            let output = SlotAccess::of(SlotDir::Output, slot);
+            b.inst(Op::StoreSlot, Payload::Slot(output), &[value, zero], &[]);
+        }
+        b.inst(Op::EmitVertex, Payload::Stream(0), &[], &[]);
+    }
+    if other {
+        b.inst(Op::EmitVertex, Payload::Stream(1), &[], &[]);
+    }
+    b.return_(&[]);
+    capture_outputs(&mut shader, &mut Rng::new(0));
+    shader
+}
+
+/// The triangles of a strip are exported and captured with the provoking vertex first, or last.
+#[test]
+fn captured_strips_keep_the_provoking_vertex() {
+    let shader = captured_vertices(Primitive::Triangles, 5, false);
+    for options in primitive_targets() {
+        for seed in [0, 1] {
+            let result = run(&shader, &options, seed).expect("it is compiled");
+            result.unwrap_or_else(|what| panic!("{}, seed {seed}: {what:?}", options.gpu.name()));
+        }
+    }
+}
+
+/// Waves with vertices of a stream of which nothing is captured neither export them nor capture them as those of the first stream.
+#[test]
+fn vertices_of_other_streams_are_not_exported() {
+    let shader = captured_vertices(Primitive::Points, 1, true);
+    for options in targets() {
+        let name = options.gpu.name();
+        let captures = run(&shader, &options, 1).expect("it is compiled");
+        let captures = captures.unwrap_or_else(|what| panic!("{name}: {what:?}"));
+        assert!(captures.has_stream(0) && !captures.has_stream(1), "{name}: {captures:?}");
+    }
 }
 
 /// GPUs whose vertices are always processed by primitive shaders, in wave32 and wave64.

@@ -18,7 +18,7 @@ use unwedge_aco::{Options, compile, compile_copy, compile_merged};
 use unwedge_isa::amdgcn::texel::TexelFormat;
 use unwedge_isa::amdgcn::{Gfx, Gpu};
 use unwedge_shader::ir::{
-    Base, Builder, FIRST_LOCATION_SLOT, Op, Payload, Shader, SlotAccess, SlotDir, Stage, Type,
+    Base, Builder, Builtin, FIRST_LOCATION_SLOT, Op, Payload, Shader, SlotAccess, SlotDir, Stage, Type,
 };
 use unwedge_testkit::mutate::Rng;
 use unwedge_testkit::shaders::random_stage;
@@ -254,6 +254,50 @@ fn attributes_have_the_formats_of_the_pipeline() {
         (*seed, verdict().unwrap_or_else(Verdict::Wrong))
     });
     require(&verdicts);
+}
+
+/// A fragment shader that stores the depth, the stencil reference and the sample mask, and a colour.
+fn depth_and_colour() -> Shader {
+    let mut shader = Shader::with_entry(Stage::Fragment, "main");
+    let func = shader.entry_mut();
+    let body = func.body();
+    let mut b = Builder::at_end(func, body);
+    let offset = b.u32(0);
+    let input = SlotAccess::of(SlotDir::Input, FIRST_LOCATION_SLOT);
+    let value = b.value(Op::LoadSlot, Payload::Slot(input), &[offset], Type { lanes: 4, ..Type::B32 });
+    for (lane, builtin) in (0..).zip([Builtin::FragDepth, Builtin::FragStencilRef, Builtin::SampleMask]) {
+        let part = b.extract(value, lane);
+        let output = SlotAccess::of(SlotDir::Output, builtin.slots().start);
+        b.inst(Op::StoreSlot, Payload::Slot(output), &[part, offset], &[]);
+    }
+    let output = SlotAccess { dir: SlotDir::Output, ..input };
+    b.inst(Op::StoreSlot, Payload::Slot(output), &[value, offset], &[]);
+    b.return_(&[]);
+    shader
+}
+
+/// Where no attachment takes a colour, an epilog exports nothing beside the depth.
+#[test]
+fn epilogs_export_the_depth() {
+    let shader = depth_and_colour();
+    for (name, format) in rig::GPUS
+        .into_iter()
+        .flat_map(|name| [TargetFormat::Absent, TargetFormat::Abgr32].map(|format| (name, format)))
+    {
+        let mut options = Options::new(Gpu::new(name).expect("a GPU"));
+        options.graphics.targets[0] = format;
+        let lanes = options.gpu.lanes() as usize;
+        let expected = expect(&shader, lanes, 1).expect("defined");
+        let [whole, parts] =
+            [build(&shader, &options), build_with_epilog(&shader, &options)].map(|compiled| {
+                let exports = pixel_exports(&expected, &compiled.expect("compiled"), &options, 1);
+                exports.expect("runs").expect("defined")
+            });
+        assert_eq!(whole, parts, "{name} {format:?}");
+        let targets: Vec<u8> = parts.into_keys().collect();
+        let wanted: &[u8] = if format == TargetFormat::Absent { &[8] } else { &[0, 8] };
+        assert_eq!(targets, wanted, "{name} {format:?}");
+    }
 }
 
 /// Halves that a fragment shader stores as its colour.

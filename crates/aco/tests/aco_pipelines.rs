@@ -347,6 +347,10 @@ fn fragments_read_the_number_of_the_primitive() {
                             draw.state.clockwise = true;
                         }
                         draw.cover_vertices();
+                        // Patches are triangles, and so is what is culled.
+                        if last.info.stage == Stage::Vertex && !before.args.interface.culls {
+                            draw.corners = 1 + seed as usize % 3;
+                        }
                         if last_provokes {
                             draw.provoke_last();
                         }

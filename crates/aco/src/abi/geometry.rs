@@ -127,6 +127,8 @@ impl Args {
         args.interface = Interface::between(&[shader], options, HardwareStage::Vs);
         args.interface.inputs = slots;
         args.interface.streams = captured_streams(geometry, &captures);
+        // Without transform feedback, the hardware drops the vertices of other streams.
+        args.interface.other_streams = !captures.words.is_empty() && emits_to_other_streams(geometry);
         args.interface.captures = captures;
         Ok(args)
     }
@@ -320,6 +322,13 @@ pub(crate) fn vertex_reads(shader: &Shader, options: &GraphicsOptions) -> Vec<Ar
     let stage = shader.info.stage;
     let own = wanted.iter().filter(|(of, read, _)| *of == stage && *read);
     own.flat_map(|(.., arguments)| arguments.iter().copied()).collect()
+}
+
+/// Whether a geometry shader emits vertices to streams after the first, with or without outputs.
+fn emits_to_other_streams(shader: &Shader) -> bool {
+    let func = shader.entry();
+    let other = |inst| matches!(func.payload(inst), Payload::Stream(stream) if stream > 0);
+    func.walk().any(|inst| func.op(inst) == Op::EmitVertex && other(inst))
 }
 
 /// The slots of the streams after the first that a lowered geometry shader stores because they are captured.

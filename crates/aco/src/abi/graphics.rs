@@ -16,8 +16,8 @@ use crate::stages::{self, HardwareStage, SoftwareStage};
 use std::collections::{BTreeMap, BTreeSet};
 use unwedge_isa::amdgcn::Gfx;
 use unwedge_shader::ir::{
-    AmdRegisters, Base, FIRST_LOCATION_SLOT, Function, Inst, InterpAt, Op, Payload, Shader, SlotAccess,
-    SlotDir, Stage, SystemValue,
+    AmdRegisters, Base, Builtin, FIRST_LOCATION_SLOT, Function, Inst, InterpAt, Op, Payload, Shader,
+    SlotAccess, SlotDir, Stage, SystemValue,
 };
 
 /// Bytes in which the waves of a workgroup count: a dword for each wave, and one for their sum.
@@ -151,7 +151,7 @@ pub struct Interface {
     /// `FP16_INTERP_MODE` and `ATTR0_VALID` of `SPI_PS_INPUT_CNTL`.
     pub half_attributes: Vec<u16>,
     /// Of pixel shaders: the slots of attributes of which the shader reads the values at all three vertices, to interpolate them itself. The driver sets `FLAT_SHADE` and bit 5 of `OFFSET` of
-    /// `SPI_PS_INPUT_CNTL`, so that the parameters are the values.
+    /// `SPI_PS_INPUT_CNTL`, so that the parameters are the values. `ROTATE_PC_PTR` (gfx10.3 on) has to be 0: coordinates belong to the order of vertices in the hardware.
     pub vertex_attributes: Vec<u16>,
     /// Of the last stage before the rasterizer: the slot of each parameter.
     pub parameters: Vec<u16>,
@@ -159,6 +159,8 @@ pub struct Interface {
     pub pixel_inputs: u16,
     /// Of pixel shaders: colours that it stores, in their order. The colour with index N is in four vector registers from `v[4N]` on when an epilog begins.
     pub colours: Vec<ColourOutput>,
+    /// Of pixel shaders that leave colours for an epilog: what it leaves beside them, for the same export. Each value is in the vector register that [`DepthOutput::register`] says.
+    pub depth_outputs: Vec<DepthOutput>,
     /// What it takes from memory where an earlier stage left it.
     pub inputs: MemorySlots,
     /// What the first of two merged stages leaves in LDS for the second one.
@@ -170,6 +172,8 @@ pub struct Interface {
     /// Of a geometry shader, and of the shader that exports its vertices: the slots in memory of the streams after the first, if they are captured. In LDS they follow
     /// [`Interface::outputs`].
     pub streams: [MemorySlots; OTHER_STREAMS],
+    /// Of the shader that exports the vertices of a geometry shader: waves may have vertices of streams after the first, which are not exported.
+    pub other_streams: bool,
     /// Of the last stage before the rasterizer: what transform feedback captures.
     pub captures: Captures,
 }
@@ -213,6 +217,53 @@ impl PixelProlog {
             enabled |= P::Ancillary.bit();
         }
         enabled
+    }
+}
+
+/// What is exported beside colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DepthOutput {
+    /// The depth.
+    Depth,
+    /// The stencil reference.
+    StencilReference,
+    /// The sample mask.
+    SampleMask,
+}
+
+impl DepthOutput {
+    /// All, in the order of the components of the export.
+    pub const ALL: [DepthOutput; 3] =
+        [DepthOutput::Depth, DepthOutput::StencilReference, DepthOutput::SampleMask];
+
+    /// The vector register in which an epilog finds it, after those of so many colours.
+    pub const fn register(self, colours: usize) -> u16 {
+        ColourOutput::register(colours, self as u8)
+    }
+
+    /// The built-in output.
+    pub(crate) const fn builtin(self) -> Builtin {
+        match self {
+            DepthOutput::Depth => Builtin::FragDepth,
+            DepthOutput::StencilReference => Builtin::FragStencilRef,
+            DepthOutput::SampleMask => Builtin::SampleMask,
+        }
+    }
+
+    /// Those that a lowered fragment shader stores.
+    fn of(shader: &Shader) -> Vec<DepthOutput> {
+        let func = shader.entry();
+        let stores = func.walk().filter(|inst| func.op(*inst) == Op::StoreSlot);
+        let slots: BTreeSet<u16> = stores
+            .filter_map(|inst| match func.payload(inst) {
+                Payload::Slot(access) => Some(access.slot),
+                _ => None,
+            })
+            .collect();
+        DepthOutput::ALL
+            .into_iter()
+            .filter(|output| slots.contains(&output.builtin().slots().start))
+            .collect()
     }
 }
 
@@ -358,20 +409,20 @@ impl Args {
     }
 
     /// The arguments of the epilog of a pixel shader.
-    pub(crate) fn epilog(colours: &[ColourOutput]) -> Args {
+    pub(crate) fn epilog(main: &Interface) -> Args {
+        let (colours, depth_outputs) = (main.colours.clone(), main.depth_outputs.clone());
         let mut args = Args::default();
+        let mut given = |first: u16| {
+            args.vector(Argument::Registers(AmdRegisters { vector: true, first }), first as u8, 1);
+        };
         for (number, colour) in colours.iter().enumerate() {
             for component in (0..4).filter(|component| colour.components >> component & 1 != 0) {
-                let first = ColourOutput::register(number, component);
-                let argument = Argument::Registers(AmdRegisters { vector: true, first });
-                args.vector(argument, first as u8, 1);
+                given(ColourOutput::register(number, component));
             }
         }
-        args.interface = Interface {
-            hardware: Some(HardwareStage::Ps),
-            colours: colours.to_vec(),
-            ..Interface::default()
-        };
+        depth_outputs.iter().for_each(|output| given(output.register(colours.len())));
+        args.interface =
+            Interface { hardware: Some(HardwareStage::Ps), colours, depth_outputs, ..Interface::default() };
         args
     }
 
@@ -408,6 +459,7 @@ impl Args {
             vertex_attributes: vertex_attributes(shader.entry()),
             pixel_inputs: enabled,
             colours: ColourOutput::of(shader),
+            depth_outputs: if options.graphics.epilog { DepthOutput::of(shader) } else { Vec::new() },
             ..Interface::default()
         };
         Ok(args)

@@ -89,21 +89,18 @@ impl<'a> Selector<'a> {
                 self.start_pixels();
                 self.region(self.func.body())?;
             }
-            _ => {
+            _ if self.interface.other_streams => {
                 let streams = (1..).zip(&self.interface.streams);
-                let streams = streams.filter(|(_, slots)| !slots.vertex.is_empty());
-                let streams: Vec<u8> = streams.map(|(stream, _)| stream).collect();
-                if streams.is_empty() || self.interface.hardware != Some(HardwareStage::Vs) {
-                    self.region(self.func.body())?;
-                } else {
-                    streams.into_iter().try_for_each(|stream| self.capture_stream(stream))?;
-                    let lanes = self.first_stream();
-                    self.outer = 1;
-                    self.only_lanes(lanes, |selector| selector.region(selector.func.body()))?;
-                    self.outer = 0;
-                    self.fall_out(0);
-                }
+                let captured = streams.filter(|(_, slots)| !slots.vertex.is_empty());
+                let captured: Vec<u8> = captured.map(|(stream, _)| stream).collect();
+                captured.into_iter().try_for_each(|stream| self.capture_stream(stream))?;
+                let lanes = self.first_stream();
+                self.outer = 1;
+                self.only_lanes(lanes, |selector| selector.region(selector.func.body()))?;
+                self.outer = 0;
+                self.fall_out(0);
             }
+            _ => self.region(self.func.body())?,
         }
         let Some(frame) = self.frames.pop() else { return Ok(()) };
         if frame.merge.linear.is_empty() {

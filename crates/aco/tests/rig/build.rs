@@ -33,8 +33,8 @@ pub fn build_with_epilog(shader: &Shader, options: &Options) -> Result<Compiled,
     let mut main = options.clone();
     main.graphics.epilog = true;
     let mut compiled = compile(&mut shader, &main).map_err(refused)?;
-    let colours = &compiled.args.interface.colours;
-    let epilog = compile_pixel_epilog(colours, compiled.float_mode, options).map_err(refused)?;
+    let interface = &compiled.args.interface;
+    let epilog = compile_pixel_epilog(interface, compiled.float_mode, options).map_err(refused)?;
     compiled.code.words.extend(epilog.code.words);
     check(compiled, options)
 }

@@ -96,7 +96,7 @@ impl CompileView {
             .then(|| compile_vertex_prolog(&compiled.args, mode, options))
             .transpose()?;
         let epilog = (stage == Stage::Fragment && graphics.epilog)
-            .then(|| compile_pixel_epilog(&compiled.args.interface.colours, mode, options))
+            .then(|| compile_pixel_epilog(&compiled.args.interface, mode, options))
             .transpose()?;
         let (gpu, texts) = (options.gpu, Vec::new());
         Ok(CompileView { compiled, gpu, entry, workgroup_size, stage, prolog, epilog, texts })

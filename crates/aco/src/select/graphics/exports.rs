@@ -4,7 +4,7 @@
 //! stores have completed.
 
 use super::{Selected, Selector, SlotValues};
-use crate::abi::{Argument, ColourOutput};
+use crate::abi::{Argument, ColourOutput, DepthOutput};
 use crate::compile::CompileError;
 use crate::graphics::{HalfColour, TARGETS, TargetFormat};
 use crate::ir::{Memory, NewInst, Operand, Payload, PhysReg, RegClass};
@@ -287,15 +287,14 @@ impl Selector<'_> {
     }
 
     fn export_pixels(&mut self) -> Selected<()> {
-        let mut exports: Vec<Export> = self.depth().into_iter().collect();
         if self.options.graphics.epilog {
             if self.interface.colours.len() > TARGETS {
                 return Err(CompileError::Interface("a colour output past the eighth"));
             }
-            self.export(&exports, exports.len(), false);
             self.leave_colours();
             return Ok(());
         }
+        let mut exports: Vec<Export> = self.depth().into_iter().collect();
         let first = self.outputs.get(&(FIRST_LOCATION_SLOT, 0)).copied();
         let second = self.outputs.get(&(FIRST_LOCATION_SLOT, 1)).copied();
         let swizzles = second.is_some() && self.gfx >= Gfx::Gfx11;
@@ -357,26 +356,33 @@ impl Selector<'_> {
         [Export::of(BLEND_SOURCES, first), Export::of(BLEND_SOURCES + 1, second)]
     }
 
-    /// Keeps colours for the epilog, which finds them in vector registers.
+    /// Keeps colours and the depth for the epilog, which finds them in vector registers. It exports the depth, too, because the last export has to say that it is the last, and the shader does not
+    /// know whether any colour follows.
     fn leave_colours(&mut self) {
-        let mut left = Vec::new();
+        let mut values: Vec<(u16, Operand)> = Vec::new();
         for (number, colour) in self.interface.colours.clone().into_iter().enumerate() {
             let slot = FIRST_LOCATION_SLOT.wrapping_add(colour.location);
-            let values = self.outputs.get(&(slot, colour.index)).copied().unwrap_or_default();
-            for (component, value) in (0..).zip(values) {
-                let Some(value) = value.filter(|value| !value.is_undef()) else { continue };
-                let value = self.in_vgpr(value);
-                let reg = PhysReg::vgpr(ColourOutput::register(number, component) as u8);
-                left.extend(value.as_temp().map(|temp| Operand::fixed(temp, RegClass::V1, reg)));
+            let own = self.outputs.get(&(slot, colour.index)).copied().unwrap_or_default();
+            for (component, value) in (0..).zip(own) {
+                values.extend(value.map(|value| (ColourOutput::register(number, component), value)));
             }
+        }
+        for output in DepthOutput::ALL {
+            let register = output.register(self.interface.colours.len());
+            values.extend(self.builtin(output.builtin()).map(|value| (register, value)));
+        }
+        let mut left = Vec::new();
+        for (register, value) in values.into_iter().filter(|(_, value)| !value.is_undef()) {
+            let value = self.in_vgpr(value);
+            let reg = PhysReg::vgpr(register as u8);
+            left.extend(value.as_temp().map(|temp| Operand::fixed(temp, RegClass::V1, reg)));
         }
         self.left = Some(left);
     }
 
     /// Depth, stencil reference and sample mask.
     fn depth(&mut self) -> Option<Export> {
-        let parts = [Builtin::FragDepth, Builtin::FragStencilRef, Builtin::SampleMask];
-        let [depth, stencil, samples] = parts.map(|builtin| self.builtin(builtin));
+        let [depth, stencil, samples] = DepthOutput::ALL.map(|output| self.builtin(output.builtin()));
         if depth.is_none() && stencil.is_none() && samples.is_none() {
             return None;
         }
