@@ -487,7 +487,8 @@ fn slot_lanes(op: Op, slot: SlotAccess, moved: Type) -> Check {
         op == Op::LoadSlot || slot.dir == if op == Op::StoreSlot { SlotDir::Output } else { SlotDir::Input },
         "the direction is wrong",
     )?;
-    expect(BaseSet::BITS.has(moved.base), "a slot cannot hold a descriptor")?;
+    let fits = BaseSet::BITS.has(moved.base) && moved.base != Base::B1;
+    expect(fits, "a slot cannot hold a descriptor or a boolean")?;
     let counts = (1..=MAX_ACCESS_SLOTS).contains(&slot.count);
     expect(counts && slot.slot.checked_add(slot.count).is_some(), "the number of slots is wrong")?;
     expect(slot.index <= MAX_SLOT_INDEX, "the index is too large")?;
@@ -530,6 +531,8 @@ fn image_operands(op: Op, image: ImageAccess, args: &[Type], result: Option<Type
         // The layer of a query does not matter.
         let lanes = image.dim.coordinates() + if op == Op::ImageQueryLod { 0 } else { layers };
         expect(args[fixed - 1].lanes == lanes, "the number of coordinates is wrong")?;
+        let words = args[fixed - 1..].iter().all(|ty| ty.base == Base::B32);
+        expect(words, "coordinates and what follows them have 32 bits")?;
     }
     if op == Op::ImageSize {
         let lanes = if image.dim == Dim::Cube { 2 } else { image.dim.coordinates() } + layers;

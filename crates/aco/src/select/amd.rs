@@ -96,7 +96,11 @@ impl Selector<'_> {
             (Op::AmdPermuteLane16, _) if self.has(Opcode::v_permlane16_b32) => {
                 let [value, low, high] = self.scalars(inst);
                 let value = self.in_vgpr(value);
-                let (low, high) = (self.in_scalar(low), self.in_scalar(high));
+                let (low, mut high) = (self.in_scalar(low), self.in_scalar(high));
+                if low.as_const().is_some() {
+                    // An instruction has one literal.
+                    high = self.in_sgpr(high);
+                }
                 let moved = self.valu(Opcode::v_permlane16_b32, RegClass::V1, &[value, low, high]);
                 self.define(result(), &[moved]);
             }

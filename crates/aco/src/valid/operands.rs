@@ -112,7 +112,7 @@ fn hardware(program: &Program, variants: &Variants, inst: Inst, opcode: Opcode, 
         let short = (form == Form::Native).then(|| variants.variant(opcode, Form::E32)).flatten();
         let in_short = short.and_then(|short| shape::operands(short).nth(number));
         let fits =
-            takes(program, slot, operand) || in_short.is_some_and(|slot| takes(program, slot, operand));
+            [Some(slot), in_short].into_iter().flatten().any(|slot| takes(program, opcode, slot, operand));
         violations.require(fits, || format!("operand {number} cannot be {operand}"));
         if !memory
             && let Some(bytes) = bytes(program, slot)
@@ -200,8 +200,14 @@ fn is_vector(class: Class) -> Option<bool> {
     }
 }
 
+/// The type that constants have in a slot. Those of mixed precision have 32 bits.
+fn constant_type(opcode: Opcode, slot: &OperandSlot) -> Type {
+    if opcode.row().traits.has(Trait::Mix) { Type::F32 } else { slot.ty }
+}
+
 /// Whether a slot takes an operand.
-fn takes(program: &Program, slot: &OperandSlot, operand: &Operand) -> bool {
+fn takes(program: &Program, opcode: Opcode, slot: &OperandSlot, operand: &Operand) -> bool {
+    let ty = constant_type(opcode, slot);
     let constant = operand.as_const();
     match slot.class {
         Class::Imm16
@@ -244,10 +250,10 @@ fn takes(program: &Program, slot: &OperandSlot, operand: &Operand) -> bool {
             constant.is_some() || operand.is_undef() || operand.class.is_sgpr()
         }
         Class::SsrcInline | Class::BufferOffset => match constant {
-            Some(bits) => is_inline(program, bits, slot.ty),
+            Some(bits) => is_inline(program, bits, ty),
             None => operand.is_undef() || operand.class.is_sgpr(),
         },
-        Class::SrcInline | Class::SrcMatrix => constant.is_none_or(|bits| is_inline(program, bits, slot.ty)),
+        Class::SrcInline | Class::SrcMatrix => constant.is_none_or(|bits| is_inline(program, bits, ty)),
         _ => true,
     }
 }
@@ -294,15 +300,14 @@ fn constant_bus(
     let generation = program.gpu.generation();
     let limit = if generation >= Gfx::Gfx10 && !is_slow_shift(opcode) { 2 } else { 1 };
     let form = program[inst].form;
-    let row = opcode.row();
-    // Constants of mixed precision have 32 bits.
-    let ty = |slot: &OperandSlot| if row.traits.has(Trait::Mix) { Type::F32 } else { slot.ty };
     // Until it is allocated a temporary has no register that could be the same.
     let mut scalars: Vec<(Source, Option<PhysReg>)> = Vec::new();
     let mut literals: Vec<u64> = Vec::new();
     for (operand, slot) in program.operands(inst).iter().zip(shape::operands(variant)) {
         match operand.source {
-            Source::Const(bits) if !is_inline(program, bits, ty(slot)) && !literals.contains(&bits) => {
+            Source::Const(bits)
+                if !is_inline(program, bits, constant_type(opcode, slot)) && !literals.contains(&bits) =>
+            {
                 literals.push(bits);
             }
             Source::Const(_) | Source::Undef => {}
@@ -319,7 +324,7 @@ fn constant_bus(
     violations.require(scalars.len() + literals.len() <= limit, || {
         format!("reads {} scalar values, and may read {limit}", scalars.len() + literals.len())
     });
-    let wide = matches!(row.format, Format::Vop3 | Format::Vop3p) || matches!(form, Form::E64);
+    let wide = matches!(opcode.row().format, Format::Vop3 | Format::Vop3p) || matches!(form, Form::E64);
     let allowed = literals.is_empty()
         || generation >= Gfx::Gfx10 && !matches!(form, Form::Sdwa | Form::Dpp | Form::Dpp8)
         || !wide && matches!(form, Form::Native | Form::E32);

@@ -153,6 +153,11 @@ impl Translator<'_> {
                 extra.flags = extra.flags.or(flag);
             }
         }
+        extra
+            .values
+            .iter()
+            .chain(extra.offsets.iter().flatten())
+            .try_for_each(|value| self.is_word(*value))?;
         if bits.contains(ImageOperands::VOLATILE_TEXEL) {
             extra.access = extra.access.or(Access::VOLATILE);
         }
@@ -170,17 +175,25 @@ impl Translator<'_> {
         if image.dim != Dim::Cube || !image.arrayed || self.ty(value).lanes != 3 {
             return self.coordinates(value, image, true);
         }
-        let base = self.ty(value).base;
+        self.is_word(value)?;
         let (x, y, last) = (self.extract(value, 0)?, self.extract(value, 1)?, self.extract(value, 2)?);
-        let six = self.u32(6);
-        let faces = self.convert(IrOp::U2U, base, six)?;
+        let faces = self.u32(6);
         let face = self.alu(IrOp::UMod, &[last, faces])?;
         let cube = self.alu(IrOp::UDiv, &[last, faces])?;
         self.vec(&[x, y, face, cube])
     }
 
+    /// Refuses operands of other widths than 32 bits, which Vulkan does not have.
+    fn is_word(&self, value: Value) -> Result<()> {
+        if self.ty(value).base == Base::B32 {
+            return Ok(());
+        }
+        invalid("coordinates of an image and what follows them have 32 bits")
+    }
+
     /// As many coordinates as the image has. SPIR-V allows more.
     fn coordinates(&mut self, value: Value, image: ImageType, layer: bool) -> Result<Value> {
+        self.is_word(value)?;
         let wanted = image.dim.coordinates() + u8::from(image.arrayed && layer);
         let have = self.ty(value).lanes;
         if have == wanted {
@@ -317,6 +330,7 @@ impl Translator<'_> {
         let uniform = !self.nonuniform(inst.word(2)?) && !self.nonuniform(pointer);
         let view = self.load(val, ty, (Access::NONE, None), uniform)?;
         let (coordinates, sample) = (self.operand(inst, 4)?, self.operand(inst, 5)?);
+        self.is_word(sample)?;
         let coordinates = self.texel_coordinates(coordinates, image)?;
         let val: Val = self.make(ValKind::Texel { image }, &[view[0], coordinates, sample]);
         self.set(inst.word(2)?, val)
