@@ -10,7 +10,7 @@ use rig::captures::{CapturedOutput, capture_outputs};
 use rig::culling::Draw;
 use rig::group::judge::judge_group;
 use rig::group::{build_group, expect_group, pass_through};
-use rig::pipeline::{expect, judge};
+use rig::judge::{expect, judge};
 use rig::recorded::{Problem, in_parallel};
 use unwedge_aco::captures::Captures;
 use unwedge_aco::{Options, compile};

@@ -11,7 +11,7 @@ use rig::group::{
     GroupExpectation, GroupPrograms, build_group, expect_group, number_vertices, pass_patches, pass_through,
     pass_triangles,
 };
-use rig::pipeline::{Expectation, expect, judge};
+use rig::judge::{Expectation, expect, judge};
 use rig::recorded::{assembly, columns, in_parallel};
 use rig::texts::numbered;
 use rig::{options_of, targets};

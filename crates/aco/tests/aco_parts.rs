@@ -7,7 +7,7 @@ mod rig;
 use rig::build::{build, build_with_epilog, build_with_pixel_prolog, build_with_prolog};
 use rig::group::judge::judge_group;
 use rig::group::{GroupPrograms, expect_group, number_vertices, pass_patches, pass_triangles};
-use rig::pipeline::{expect, expect_formats, expect_prolog, judge, pixel_exports};
+use rig::judge::{expect, expect_formats, expect_prolog, judge, pixel_exports};
 use rig::recorded::in_parallel;
 use std::collections::{BTreeMap, BTreeSet};
 use unwedge_aco::abi::{Argument, PixelProlog};

@@ -8,7 +8,7 @@ use rig::captures::capture_outputs;
 use rig::culling::Draw;
 use rig::group::judge::judge_group;
 use rig::group::{GroupPrograms, expect_group, pass_patches, pass_triangles};
-use rig::pipeline::{expect, judge, stored_by};
+use rig::judge::{expect, judge, stored_by};
 use rig::recorded::in_parallel;
 use std::collections::BTreeSet;
 use unwedge_aco::abi::Argument;

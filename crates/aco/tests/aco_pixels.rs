@@ -4,7 +4,7 @@
 mod rig;
 
 use rig::build::build;
-use rig::pipeline::{expect, judge};
+use rig::judge::{expect, judge};
 use rig::targets;
 use rig::texts::{colour_shader, shader_of};
 use unwedge_aco::Options;

@@ -2,9 +2,10 @@
 //! with what may and what must be culled, in exact arithmetic.
 
 use super::feedback::{Feedback, GROUPS};
+use super::judge::{has_undefined, stored_by};
 use super::pipeline::{
     BufferContents, CODE, Case, FIRST_PRIMITIVE, Fill, MACHINE_STEPS, RING, RING_ELEMENT, RING_PART,
-    RING_TOGETHER, RINGS, close, has_undefined, is_inexact, stored_by,
+    RING_TOGETHER, RINGS, close, is_inexact,
 };
 use super::recorded::Problem;
 use std::collections::{BTreeMap, BTreeSet};

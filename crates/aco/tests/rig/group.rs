@@ -4,7 +4,8 @@
 pub mod judge;
 mod run;
 
-use super::pipeline::{BufferContents, Case, FIRST_PATCH, Fill, STEPS, is_inexact, stored_by};
+use super::judge::stored_by;
+use super::pipeline::{BufferContents, Case, FIRST_PATCH, Fill, STEPS, is_inexact};
 use super::recorded::Problem;
 use std::collections::{BTreeMap, BTreeSet};
 use unwedge_aco::graphics::MemorySlots;

@@ -10,6 +10,7 @@ pub mod driver;
 pub mod feedback;
 pub mod group;
 pub mod images;
+pub mod judge;
 pub mod pipeline;
 pub mod recorded;
 pub mod rounding;

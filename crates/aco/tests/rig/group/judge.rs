@@ -7,9 +7,9 @@ use super::{GroupExpectation, GroupPrograms, Slots};
 use crate::rig::captures;
 use crate::rig::culling::{CullReference, Visibility};
 use crate::rig::feedback::{Feedback, GROUPS};
+use crate::rig::judge::{has_undefined, stored_by};
 use crate::rig::pipeline::{
-    BUFFER_STRIDE, BUFFERS, CODE, RING, RING_ELEMENT, RING_PART, RING_TOGETHER, close, has_undefined,
-    stored_by,
+    BUFFER_STRIDE, BUFFERS, CODE, RING, RING_ELEMENT, RING_PART, RING_TOGETHER, close,
 };
 use crate::rig::recorded::Problem;
 use std::collections::BTreeMap;
