@@ -93,12 +93,14 @@ impl Translator<'_> {
         for chain in &block.chains {
             leaves.push(chain.iter().map(|&to| (number(to), to)).collect());
         }
+        let mut next: u64 = block.chains.iter().map(|chain| chain.len() as u64).sum();
         let mut found = Vec::with_capacity(ranges.len());
         for (start, to) in ranges {
             let target = number(to);
             found.push((start, target));
-            if target as usize == leaves.iter().map(Vec::len).sum::<usize>() {
+            if target == next {
                 leaves.push(vec![(target, to)]);
+                next += 1;
             }
         }
         let key = self.number(selector, &found)?;
