@@ -6,7 +6,7 @@ use super::intrinsics::{lookup, missing, named};
 use super::memory::ATOMICS;
 use super::parse::{InstText, Item, Operand};
 use super::translate::Translator;
-use crate::ir::{Access, AtomicOp, Dim, ImageAccess, ImageFlags, Op, Payload, Type, Value};
+use crate::ir::{Access, AtomicOp, Base, Dim, ImageAccess, ImageFlags, Op, Payload, Type, Value};
 
 /// Intrinsics of images.
 const IMAGES: &[(&str, Op)] = &[
@@ -101,10 +101,11 @@ impl<'t> Translator<'_, 't> {
         let coordinates = self.operand(&operands[1])?;
         let lanes = dim.coordinates() + u8::from(layered);
         let coordinates = self.first_lanes(coordinates, lanes)?;
-        let mut args = vec![handle, coordinates];
+        let mut args = vec![handle, self.in_words(coordinates, Op::I2I)];
         if samples && op != Op::ImageFetch {
             access.flags = access.flags.or(ImageFlags::MS).or(ImageFlags::SAMPLE);
-            args.push(self.operand(&operands[2])?);
+            let sample = self.operand(&operands[2])?;
+            args.push(self.in_words(sample, Op::I2I));
         }
         match op {
             // The image of the order of samples is not multisampled.
@@ -138,6 +139,14 @@ impl<'t> Translator<'_, 't> {
                 }
                 Ok(Some(Some(self.build().value(op, Payload::ImageAtomic(atomic, access), &args, ty))))
             }
+        }
+    }
+
+    /// Operands of 16 bits, which GPUs from gfx9 on take, as 32 bits.
+    fn in_words(&mut self, value: Value, conversion: Op) -> Value {
+        match self.func.ty(value).base {
+            Base::B16 => self.build().convert(conversion, Base::B32, value),
+            _ => value,
         }
     }
 
@@ -190,6 +199,8 @@ impl<'t> Translator<'_, 't> {
         let shape = self.texture_shape(coordinates, inst.name)?;
         let TextureShape { dim, layered } = shape;
         let coordinates = self.operand(coordinates)?;
+        let conversion = if op == Op::ImageFetch { Op::I2I } else { Op::F2F };
+        let coordinates = self.in_words(coordinates, conversion);
         // The level does not depend on the layer.
         let lanes = dim.coordinates();
         args.push(if op == Op::ImageQueryLod { self.first_lanes(coordinates, lanes)? } else { coordinates });
@@ -202,7 +213,7 @@ impl<'t> Translator<'_, 't> {
         for (label, flag) in OPERANDS {
             if let (ImageFlags::GRAD, Some(gradients)) = (*flag, gradients) {
                 flags = flags.or(ImageFlags::GRAD);
-                args.extend(gradients);
+                args.extend(gradients.map(|gradient| self.in_words(gradient, Op::F2F)));
                 continue;
             }
             let Some(operand) = operand_of(label) else { continue };
@@ -210,9 +221,15 @@ impl<'t> Translator<'_, 't> {
                 continue;
             }
             flags = flags.or(*flag);
-            args.push(self.operand(operand)?);
+            let integer = matches!(*flag, ImageFlags::OFFSET | ImageFlags::SAMPLE);
+            let conversion = if integer { Op::I2I } else { conversion };
+            let value = self.operand(operand)?;
+            args.push(self.in_words(value, conversion));
             match *flag {
-                ImageFlags::GRAD => args.push(self.operand(required(SECOND_GRADIENT)?)?),
+                ImageFlags::GRAD => {
+                    let second = self.operand(required(SECOND_GRADIENT)?)?;
+                    args.push(self.in_words(second, conversion));
+                }
                 ImageFlags::SAMPLE => flags = flags.or(ImageFlags::MS),
                 _ => {}
             }
