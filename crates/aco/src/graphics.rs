@@ -138,7 +138,7 @@ pub enum TargetFormat {
     Uint16,
     /// Signed integers of 16 bits.
     Sint16,
-    /// There is no attachment.
+    /// Without an attachment.
     Absent,
 }
 

@@ -54,17 +54,8 @@ fn begin(stage: Stage, rng: &mut Rng) -> (Shader, Vec<Var>) {
         info.modes = pick(rng, &[Modes::NONE, Modes::QUADS, Modes::LINEAR]);
     }
     for (binding, class) in (0..).zip(CLASSES) {
-        shader.resources.push(ResourceData {
-            name: String::new(),
-            class,
-            set: 0,
-            binding,
-            count: 1,
-            access: Access::NONE,
-            dim: Dim::D2,
-            size: 256,
-            attachment: Some(0),
-        });
+        let data = ResourceData::new(class, binding);
+        shader.resources.push(ResourceData { size: 256, attachment: Some(0), ..data });
     }
     let mut vars = Vec::new();
     for storage in [Storage::Input, Storage::Output, Storage::Private] {

@@ -2,6 +2,7 @@
 
 mod rig;
 
+use rig::images::texel_buffer;
 use rig::{GPUS, TABLE};
 use unwedge_aco::abi::{Argument, descriptor_offset};
 use unwedge_aco::{Options, compile};
@@ -107,15 +108,6 @@ fn image(base: u64, format: [u32; 3], generation: Gfx) -> [u32; 8] {
     }
 }
 
-/// A texel buffer of words.
-fn texels(count: u32, generation: Gfx) -> [u32; 4] {
-    let [base, high, _, format] = rig::descriptor(TEXELS, 0, generation);
-    let records = if generation == Gfx::Gfx8 { count * 4 } else { count };
-    // From gfx10 on elements are counted unless the bounds are those of bytes.
-    let format = if generation >= Gfx::Gfx10 { format & !(3 << 28) } else { format };
-    [base, high | 4 << 16, records, format]
-}
-
 fn pixels(value: impl Fn(u32, u32) -> u32) -> Vec<u8> {
     let mut words = vec![0; (PITCH * SIDE) as usize];
     for y in 0..SIDE {
@@ -142,7 +134,7 @@ fn table(shader: &Shader, gpu: &Gpu) -> Vec<u8> {
     put(0, 0, &image(IMAGES[0], UINT, generation));
     put(1, 0, &image(IMAGES[1], UINT, generation));
     put(1, 32, &image(IMAGES[2], UINT, generation));
-    put(3, 0, &texels(SIDE, generation));
+    put(3, 0, &texel_buffer(TEXELS, SIDE as usize * 4, "R32_UINT", generation).expect("a format"));
     put(4, 0, &image(IMAGES[3], FLOAT, generation));
     // Nearest texels, clamped to the edge.
     put(4, 64, &[2 | 2 << 3 | 2 << 6, 0, 0, 0]);

@@ -4,7 +4,10 @@ use unwedge_aco::stages::PipelineShape;
 use unwedge_aco::{CompileError, Options, compile, compile_merged};
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_shader::front::nir;
-use unwedge_shader::ir::{AmdRegisters, Builder, Op, Payload, Primitive, Shader, SlotAccess, SlotDir, Stage};
+use unwedge_shader::ir::{
+    Access, AmdRegisters, Base, Builder, InterpAt, MemAccess, Op, Payload, Primitive, Shader, SlotAccess,
+    SlotDir, Space, Stage, Type,
+};
 
 fn options(gpu: &str) -> Options {
     Options::new(Gpu::new(gpu).expect("a GPU"))
@@ -64,6 +67,50 @@ fn parameters_have_a_limit() {
             let result = compile(&mut shader, &options(gpu));
             let refused = matches!(result, Err(CompileError::Interface(_)));
             assert_eq!((result.is_ok(), refused), (slots.len() == 32, slots.len() > 32), "{gpu}");
+        }
+    }
+}
+
+/// Operations of one stage are refused in every other, by name.
+#[test]
+fn operations_of_other_stages_are_named() {
+    let bary = Payload::Bary(InterpAt::Pixel, false);
+    let pair = Type { base: Base::B32, lanes: 2 };
+    let cases = [
+        (Op::Demote, Payload::None, None, Stage::Fragment),
+        (Op::IsHelper, Payload::None, Some(Type::BOOL), Stage::Fragment),
+        (Op::Barycentric, bary, Some(pair), Stage::Fragment),
+        (Op::EmitVertex, Payload::Stream(0), None, Stage::Geometry),
+        (Op::EndPrimitive, Payload::Stream(0), None, Stage::Geometry),
+    ];
+    for (op, payload, result, own) in cases {
+        for stage in [Stage::Vertex, Stage::TessEval, Stage::Fragment, Stage::Compute] {
+            for gpu in ["gfx600", "gfx900", "gfx1030", "gfx1200"] {
+                let mut shader = empty(stage);
+                let func = shader.entry_mut();
+                let last = func.last(func.body()).expect("a return");
+                let results: Vec<Type> = result.into_iter().collect();
+                let mut b = Builder::before(func, last);
+                let inst = b.inst(op, payload, &[], &results);
+                // A result that is needed.
+                if let Some(ty) = result {
+                    let value = func.result(inst);
+                    let mut b = Builder::before(func, last);
+                    let (zero, one) = (b.u32(0), b.u32(1));
+                    let word = |b: &mut Builder<'_>| b.alu(Op::Select, &[value, one, zero]);
+                    let value = if ty == Type::BOOL { word(&mut b) } else { b.extract(value, 0) };
+                    let address = b.constant(Base::B64, 0x10_0000);
+                    let memory = MemAccess { space: Space::Global, access: Access::NONE, align: 2 };
+                    b.inst(Op::Store, Payload::Mem(memory), &[value, address], &[]);
+                }
+                let compiled = compile(&mut shader, &options(gpu));
+                if stage == own {
+                    assert!(compiled.is_ok(), "{} in {stage:?} on {gpu}: {compiled:?}", op.name());
+                    continue;
+                }
+                let error = compiled.expect_err("it is refused").to_string();
+                assert!(error.contains(op.name()), "{} in {stage:?} on {gpu}: {error}", op.name());
+            }
         }
     }
 }

@@ -6,7 +6,7 @@
 mod rig;
 
 use rig::recorded::in_parallel;
-use rig::scene::{Backing, FormatNames, Outcome, Scene};
+use rig::scene::{Backing, Outcome, Scene};
 use std::collections::BTreeMap;
 use unwedge_aco::CompileError;
 use unwedge_isa::amdgcn::{Gfx, Gpu};
@@ -23,10 +23,10 @@ const INVOCATIONS: u32 = 64;
 const OWN: u32 = 32;
 /// Texels of a side of level 0: a power of two.
 const SIDE: u32 = 8;
-const FLOATS: FormatNames = ("R32G32B32A32_SFLOAT", "32_32_32_32", "FLOAT");
-const INTEGERS: FormatNames = ("R32G32B32A32_UINT", "32_32_32_32", "UINT");
-const WORDS: FormatNames = ("R32_UINT", "32", "UINT");
-const WORD_FLOATS: FormatNames = ("R32_SFLOAT", "32", "FLOAT");
+const FLOATS: &str = "R32G32B32A32_SFLOAT";
+const INTEGERS: &str = "R32G32B32A32_UINT";
+const WORDS: &str = "R32_UINT";
+const WORD_FLOATS: &str = "R32_SFLOAT";
 
 /// Levels: none is in the middle of two, from which implementations may take either.
 const LEVELS: [f32; 8] = [-1.0, 0.0, 0.25, 0.75, 1.0, 1.25, 1.75, 3.0];
@@ -141,17 +141,7 @@ impl Made {
     fn bind(&mut self, class: ResourceClass, dim: Dim, count: u32, backing: Backing) -> Resource {
         let binding = self.shader.resources.len() as u32;
         self.backings.insert((0, binding), backing);
-        let data = ResourceData {
-            name: String::new(),
-            class,
-            set: 0,
-            binding,
-            count,
-            access: Access::NONE,
-            dim,
-            size: 0,
-            attachment: None,
-        };
+        let data = ResourceData { count, dim, ..ResourceData::new(class, binding) };
         self.shader.resources.push(data)
     }
 

@@ -5,11 +5,10 @@ mod rig;
 use rig::scripts::Emulator;
 use std::collections::BTreeMap;
 use unwedge_isa::amdgcn::Gpu;
-use unwedge_shader::front::spirv::{Options as ReadOptions, Reader, words};
-use unwedge_shader::ir::{Shader, Stage};
+use unwedge_shader::ir::Shader;
 use unwedge_shader::text;
 use unwedge_shader::valid::validate;
-use unwedge_testkit::amber::{self, AmberReason, Pipeline};
+use unwedge_testkit::amber::{self, AmberReason, Pipeline, read_shader};
 use unwedge_testkit::data;
 
 const GPUS: [&str; 4] = ["gfx900", "gfx1030", "gfx1100", "gfx1200"];
@@ -19,21 +18,6 @@ const NOT_VALID: [(&str, &str); 2] = [
     ("storage_image_r64ui.amber", "the highest byte is 0xcc after its operations, and 0x0a is expected"),
     ("copy_memory_two_invocations.amber", "its barrier does not order memory of the workgroup"),
 ];
-
-/// The shader of a pipeline, from the modules of its script.
-fn read(modules: &BTreeMap<String, &[u8]>, pipeline: &Pipeline) -> Result<Shader, String> {
-    let module = modules.get(&pipeline.shader).ok_or("the script has no module for the shader")?;
-    let options = ReadOptions {
-        entry: pipeline.entry.clone(),
-        stage: Some(Stage::Compute),
-        specialization: pipeline.specialization.clone(),
-        ..ReadOptions::default()
-    };
-    let (mut reader, mut shader) = (Reader::default(), Shader::default());
-    let words = words(module).map_err(|e| e.to_string())?;
-    reader.read(&words, &options, &mut shader).map_err(|e| format!("reader: {e}"))?;
-    Ok(shader)
-}
 
 /// Descriptors of all kinds, in arrays and with offsets, a structure, and an image with several samples.
 const DESCRIPTORS: &str = r#"
@@ -280,8 +264,10 @@ fn compute_scripts_hold_on_the_emulator() {
             if !all && number % GPUS.len() != at {
                 continue;
             }
-            let mut executor =
-                Emulator { gpu: Gpu::new(gpu).expect("a GPU"), shader: &|pipeline| read(own, pipeline) };
+            let mut executor = Emulator {
+                gpu: Gpu::new(gpu).expect("a GPU"),
+                shader: &|pipeline| read_shader(own, pipeline),
+            };
             let result = script.as_ref().map_err(Clone::clone).and_then(|script| script.run(&mut executor));
             let label = format!("{name} {gpu}");
             match result {
@@ -315,7 +301,7 @@ fn descriptors_of_all_kinds() {
     let parse = |text: &str| amber::parse(text, &|_| None).unwrap_or_else(|e| panic!("{e}"));
     let run = |script: &amber::Script, gpu: &str| {
         let read = |pipeline: &Pipeline| {
-            let source = script.source(&pipeline.shader).ok_or("there is no such shader")?;
+            let source = script.source(&pipeline.shader).ok_or("the script does not have the shader")?;
             let mut shader = Shader::default();
             text::parse(source, &mut shader).map_err(|e| e.to_string())?;
             validate(&shader).map_err(|e| e.to_string())?;

@@ -3,6 +3,7 @@
 
 mod rig;
 
+use rig::images::texel_buffer;
 use rig::{GPUS, TABLE};
 use unwedge_aco::abi::{Argument, descriptor_offset};
 use unwedge_aco::{Options, compile};
@@ -109,19 +110,6 @@ fn image(base: u64, components: u8, number: &str, generation: Gfx) -> [u32; 8] {
     }
 }
 
-/// A texel buffer of pairs of words.
-fn texels(count: u32, generation: Gfx) -> [u32; 4] {
-    let code = formats::of_components(2, 32, "uint", generation).expect("a format");
-    let own = 4 | 5 << 3 | 6 << 6 | 7 << 9;
-    let format = match generation {
-        Gfx::Gfx10 | Gfx::Gfx10_3 => own | code << 12 | 1 << 24,
-        generation if generation >= Gfx::Gfx11 => own | code << 12,
-        _ => own | (code >> 4) << 12 | (code & 15) << 15,
-    };
-    let records = if generation == Gfx::Gfx8 { count * 8 } else { count };
-    [TEXELS as u32, 8 << 16, records, format]
-}
-
 fn word(memory: &SimMemory, address: u64) -> u32 {
     let bytes = memory.get(address, 4).expect("mapped");
     u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
@@ -179,7 +167,7 @@ fn run(shader: &Shader, gpu: Gpu) -> Result<SimMemory, String> {
     put(0, 0, &image(IMAGES[0], 2, "UINT", generation));
     put(1, 0, &image(IMAGES[1], 2, "UINT", generation));
     put(2, 0, &image(IMAGES[2], 1, "FLOAT", generation));
-    put(3, 0, &texels(2 * 64, generation));
+    put(3, 0, &texel_buffer(TEXELS, 2 * 64 * 8, "R32G32_UINT", generation).expect("a format"));
     for (number, base) in (0..).zip(&IMAGES[3..]) {
         put(4, 32 * number, &image(*base, 1, "UINT", generation));
     }

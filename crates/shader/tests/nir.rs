@@ -527,6 +527,28 @@ fn coordinates_in_whole_quad_mode_bring_their_derivatives() {
     assert!(text(0, "txb").is_err());
 }
 
+/// Coordinates and levels of 16 bits, which GPUs from gfx9 on take, are words in the IR.
+#[test]
+fn coordinates_of_16_bits_become_words() {
+    let text = |access: &str, conversion: &str| {
+        let body = format!(
+            "32x2 %1 = @load_vector_arg_amd (base=3, arg_upper_bound_u32_amd=0)\n16x2 %2 = {conversion} %1\n\
+             32 %3 = load_const (0x00000000)\n32 %4 = @load_scalar_arg_amd (base=4, arg_upper_bound_u32_amd=0)\n\
+             64 %5 = pack_64_2x32_split %4, %3 (0x0)\n32x8 %6 = @load_smem_amd (%5, %3 (0x0)) (align_mul=32, align_offset=0)\n\
+             32x4 %7 = @load_smem_amd (%5, %3 (0x0)) (align_mul=16, align_offset=0)\n16 %8 = load_const (0x3c00)\n\
+             32x4 %9 = (float32){access}\n@export_amd (%9) (base=0, wrmask=xyzw, flags=0)\n"
+        );
+        read_stages(&stage_text("FRAGMENT", &body)).unwrap_or_else(|error| panic!("{error}"))
+    };
+    let sampled = "txl %6 (texture_handle), %7 (sampler_handle), %2 (coord), %8 (0x3c00) (lod), 0 (texture), 0 (sampler)";
+    let fetched = "txf %6 (texture_handle), %2 (coord), %8 (0x3c00) (lod), 0 (texture)";
+    for (access, narrow, wide) in [(sampled, "f2f16", "f2f"), (fetched, "u2u16", "i2i")] {
+        let printed = text(access, narrow);
+        let of = |width: &str| printed.matches(&format!(": {width} = {wide} ")).count();
+        assert_eq!((of("b32x2"), of("b32")), (1, 1), "{printed}");
+    }
+}
+
 #[test]
 fn large_texts_end_in_an_error_or_a_shader() {
     let mut names = 1000;

@@ -5,7 +5,7 @@ use unwedge_shader::interp::{
     BindingPoint, Bindings, Dispatch, Limits, NoImages, Options, Violation, run_compute,
 };
 use unwedge_shader::ir::{
-    Access, Base, Builder, Dim, Function, Inst, MemAccess, Op, Payload, Region, RegionOwner, ResourceClass,
+    Access, Base, Builder, Function, Inst, MemAccess, Op, Payload, Region, RegionOwner, ResourceClass,
     ResourceData, Shader, Space, Storage, SystemValue, Type, TypeNode, Value, Var, VarData,
 };
 use unwedge_shader::reduce::{CANDIDATES_PER_TRY, ReduceError, Reduction, reduce};
@@ -117,17 +117,8 @@ impl Generator {
 }
 
 fn resource(binding: u32) -> ResourceData {
-    ResourceData {
-        name: format!("buffer{binding}"),
-        class: ResourceClass::StorageBuffer,
-        set: 0,
-        binding,
-        count: 1,
-        access: Access::NONE,
-        dim: Dim::D2,
-        size: 0,
-        attachment: None,
-    }
+    let data = ResourceData::new(ResourceClass::StorageBuffer, binding);
+    ResourceData { name: format!("buffer{binding}"), ..data }
 }
 
 fn variable(number: usize, shader: &mut Shader) -> Var {

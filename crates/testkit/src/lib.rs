@@ -27,4 +27,5 @@ pub mod pm4;
 pub mod protections;
 pub mod rd;
 pub mod shaders;
+pub mod spirv;
 pub mod xe;

@@ -143,6 +143,10 @@ impl Memory {
     /// Memory that is constant while the program runs.
     pub const CONSTANT: Memory =
         Memory { kinds: MemoryKinds::NONE, access: Access::READONLY, private: false };
+
+    /// Memory of the workgroup that an atomic operation accesses.
+    pub const SHARED_ATOMIC: Memory =
+        Memory { kinds: MemoryKinds::SHARED, access: Access::ATOMIC, private: false };
 }
 
 /// Which bits of the results of float arithmetic may change. By default nothing may.

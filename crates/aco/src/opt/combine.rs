@@ -1,7 +1,7 @@
 //! Combining: takes SSA; combines several instructions into one. Guarantees the same bits, except for which of two NaNs is the result.
 //!
 //! Instructions are taken in order. An instruction reads the source of a copy, or a constant, instead of the copy, if it can; then
-//! [`super::rules`] says which pairs one instruction can replace. What is no longer read is left for dead code removal.
+//! [`super::rules`] says which pairs one instruction can replace. Instructions whose results nothing reads any more are left for dead code removal.
 
 use super::fits;
 use super::loops::Loops;

@@ -191,11 +191,7 @@ impl Selector<'_> {
                     _ => NewInst::hw(Opcode::ds_add_rtn_u32, &definitions, &operands),
                 };
                 new.mods.set(Mod::Gds, 1);
-                new.payload = Payload::Memory(Memory {
-                    kinds: MemoryKinds::SHARED,
-                    access: Access::ATOMIC,
-                    private: false,
-                });
+                new.payload = Payload::Memory(Memory::SHARED_ATOMIC);
                 self.add(&new);
                 let before = match self.read[result()] {
                     0 => Operand::undef(RegClass::V1),
@@ -215,11 +211,7 @@ impl Selector<'_> {
                 let operands = [self.in_m0(Operand::c32(0))];
                 let mut new = NewInst::hw(opcode, &definitions, &operands);
                 new.mods.set(Mod::Offset, offset as i32);
-                new.payload = Payload::Memory(Memory {
-                    kinds: MemoryKinds::SHARED,
-                    access: Access::ATOMIC,
-                    private: false,
-                });
+                new.payload = Payload::Memory(Memory::SHARED_ATOMIC);
                 self.add(&new);
                 self.define(result(), &[Operand::temp(before, RegClass::V1)]);
             }

@@ -7,7 +7,7 @@ use unwedge_base::entity::Entity;
 
 /// What the exit of a loop adds to the distance.
 pub(super) const LOOP_EXIT: u32 = 1 << 16;
-/// The distance if there is no further use.
+/// The distance of a value that is not used again.
 pub(super) const NEVER: u32 = u32::MAX;
 
 /// Which loops there are, by the edges that go back.

@@ -66,6 +66,13 @@ fn hardware_format(format: &str) -> Option<HardwareFormat<'_>> {
     Some(HardwareFormat { data: bits.join("_"), number, select })
 }
 
+/// The code of a format of images, and what gives its components. `None`: the GPU does not have the format.
+pub(super) fn image_format(format: &str, generation: Gfx) -> Option<[u32; 2]> {
+    let HardwareFormat { data, number, select } = hardware_format(format)?;
+    let is_it = |code: &u32| formats::image(*code, generation) == Some((data.as_str(), number));
+    Some([(0..1024).find(is_it)?, select])
+}
+
 /// A texel buffer of so many bytes. `None`: the GPU does not have the format.
 pub fn texel_buffer(base: u64, bytes: usize, format: &str, generation: Gfx) -> Option<[u32; 4]> {
     let HardwareFormat { data, number, select } = hardware_format(format)?;
@@ -89,9 +96,7 @@ impl LinearImage {
 
     /// Its descriptor. `None`: the GPU does not have the format.
     pub fn descriptor(&self, generation: Gfx) -> Option<[u32; 8]> {
-        let HardwareFormat { data, number, select } = hardware_format(&self.format)?;
-        let is_it = |code: &u32| formats::image(*code, generation) == Some((data.as_str(), number));
-        let code = (0..1024).find(is_it)?;
+        let [code, select] = image_format(&self.format, generation)?;
         let kind = match self.dimensions {
             1 => 8,
             3 => 10,

@@ -3,11 +3,11 @@
 //! Images are linear; slices are a plane for each sample. Before gfx10 they have one level, because the emulator does not know where others are.
 
 use super::TABLE;
+use super::images::{image_format, texel_buffer};
 use std::collections::BTreeMap;
 use unwedge_aco::abi::{Argument, descriptor_bytes, descriptor_offset};
 use unwedge_aco::{CompileError, Options, compile};
 use unwedge_check::amdgcn::{CheckOptions, check_words};
-use unwedge_hw::amd::formats;
 use unwedge_isa::amdgcn::{Gfx, Gpu};
 use unwedge_shader::interp::{
     self, BindingPoint, Bindings, DepthCompare, ImageMemory, ImageShape, MemoryImages, Sampler, TexelFormat,
@@ -27,14 +27,18 @@ const PUSH: u64 = 0x000f_0000;
 const ROW: u32 = 256;
 const MOST_BYTES: u64 = 1 << 24;
 
-/// The format of an image: its name in Vulkan, and data and number formats of the hardware.
-pub type FormatNames = (&'static str, &'static str, &'static str);
-
 /// What stands behind a binding.
 #[derive(Debug, Clone, Copy)]
 pub enum Backing {
-    Buffer { bytes: usize },
-    Image { format: FormatNames, shape: ImageShape, sampler: Sampler },
+    Buffer {
+        bytes: usize,
+    },
+    /// The format has its name in Vulkan.
+    Image {
+        format: &'static str,
+        shape: ImageShape,
+        sampler: Sampler,
+    },
     Sampler(Sampler),
 }
 
@@ -115,13 +119,10 @@ impl Linear {
     }
 }
 
-fn image_words(base: u64, shape: ImageShape, names: FormatNames, array: bool, generation: Gfx) -> [u32; 8] {
-    let is_it = |code: &u32| {
-        formats::image(*code, generation).is_some_and(|(data, number)| (data, number) == (names.1, names.2))
-    };
-    let code = (0..1024).find(is_it).expect("a format");
-    let format = TexelFormat::parse(names.0).expect("a format");
-    let linear = Linear { generation, shape, texel: format.bytes() as u32 };
+fn image_words(base: u64, shape: ImageShape, format: &str, array: bool, generation: Gfx) -> [u32; 8] {
+    let [code, select] = image_format(format, generation).expect("a format");
+    let texel = TexelFormat::parse(format).expect("a format").bytes() as u32;
+    let linear = Linear { generation, shape, texel };
     let kind = match (shape.dim, array) {
         (Dim::D1, false) => 8,
         (Dim::D1, true) => 12,
@@ -139,7 +140,6 @@ fn image_words(base: u64, shape: ImageShape, names: FormatNames, array: bool, ge
     let old_linear = if generation <= Gfx::Gfx8 { 8 } else { 0 };
     let first = (base >> 8) as u32;
     let high = (base >> 40) as u32;
-    let select = 4 | 5 << 3 | 6 << 6 | 7 << 9;
     let kinds = kind << 28;
     match generation {
         generation if generation < Gfx::Gfx10 => {
@@ -160,20 +160,6 @@ fn image_words(base: u64, shape: ImageShape, names: FormatNames, array: bool, ge
             [first, word1, width >> 2 | height << 14, word3, layers, word5, 0, 0]
         }
     }
-}
-
-fn texel_words(base: u64, count: u32, names: FormatNames, generation: Gfx) -> [u32; 4] {
-    let is_it = |code: &u32| formats::buffer(*code, generation) == Some((names.1, names.2));
-    let code = (0..256).find(is_it).expect("a format");
-    let bytes = TexelFormat::parse(names.0).expect("a format").bytes() as u32;
-    let own = 4 | 5 << 3 | 6 << 6 | 7 << 9;
-    let format = match generation {
-        Gfx::Gfx10 | Gfx::Gfx10_3 => own | code << 12 | 1 << 24,
-        generation if generation >= Gfx::Gfx11 => own | code << 12,
-        _ => own | (code >> 4) << 12 | (code & 15) << 15,
-    };
-    let records = if generation == Gfx::Gfx8 { count * bytes } else { count };
-    [base as u32, (base >> 32) as u32 | bytes << 16, records, format]
 }
 
 /// The descriptor of a sampler. Borders are black, transparent or not, or white.
@@ -221,12 +207,12 @@ pub enum Outcome {
     Wrong(String),
 }
 
-/// Fills an image: small whole numbers of floats, any bits of other formats.
-fn texels(rng: &mut Rng, count: usize, names: FormatNames) -> Vec<u8> {
-    let word = |rng: &mut Rng| match names.2 {
-        "FLOAT" if names.1.starts_with("32") => (rng.below(17) as f32 - 8.0).to_bits(),
-        "FLOAT" => 0x3c00_4000 + (rng.below(2) as u32) * 0x4000_0000,
-        _ => rng.next_u64() as u32,
+/// Fills an image: small whole numbers of 32-bit floats, any bits of other formats.
+fn texels(rng: &mut Rng, count: usize, format: &str) -> Vec<u8> {
+    let floats = format.ends_with("32_SFLOAT");
+    let word = |rng: &mut Rng| match floats {
+        true => (rng.below(17) as f32 - 8.0).to_bits(),
+        false => rng.next_u64() as u32,
     };
     let words: Vec<u32> = (0..count.div_ceil(4)).map(|_| word(rng)).collect();
     let mut made = bytes(&words);
@@ -285,13 +271,14 @@ impl Scene {
                         images.samplers.insert(point, sampler);
                         put(0, &sampler_words(&sampler, generation));
                     }
-                    Backing::Image { format: names, mut shape, sampler } => {
+                    Backing::Image { format: name, mut shape, sampler } => {
                         if generation < Gfx::Gfx10 {
                             shape.levels = 1;
                         }
-                        let format = TexelFormat::parse(names.0).expect("a format");
+                        let format = TexelFormat::parse(name).expect("a format");
                         let mut image = ImageMemory::new(format, shape, MOST_BYTES).expect("an image");
-                        let filled = texels(&mut rng, image.bytes().len(), names);
+                        let size = image.bytes().len();
+                        let filled = texels(&mut rng, size, name);
                         assert!(image.set_bytes(&filled));
                         let base = IMAGES + images.images.len() as u64 * STRIDE;
                         images.views.insert(point, images.images.len());
@@ -299,7 +286,7 @@ impl Scene {
                         placed.push(Placed { point, memory: images.images.len(), base });
                         images.images.push(image);
                         if shape.dim == Dim::Buffer {
-                            put(0, &texel_words(base, shape.size[0], names, generation));
+                            put(0, &texel_buffer(base, size, name, generation).expect("a format"));
                             continue;
                         }
                         let storage = data.class == ResourceClass::StorageImage;
@@ -309,7 +296,7 @@ impl Scene {
                             seen.dim = Dim::D2;
                         }
                         let array = Scene::is_array(shape) || seen.dim != shape.dim;
-                        put(0, &image_words(base, seen, names, array, generation));
+                        put(0, &image_words(base, seen, name, array, generation));
                         if data.class == ResourceClass::CombinedImageSampler {
                             put(64, &sampler_words(&sampler, generation));
                         }

@@ -3,10 +3,9 @@
 //! Texels are four floats, images have one level and one layer, and samplers take the nearest texel. Other shapes are left out, so that the
 //! interpreter finds nothing bound.
 
-use super::images::LinearImage;
+use super::images::{LinearImage, texel_buffer};
 use super::pipeline::float;
 use unwedge_aco::abi::descriptor_bytes;
-use unwedge_hw::amd::formats;
 use unwedge_isa::amdgcn::Gfx;
 use unwedge_shader::interp::{
     BindingPoint, ImageMemory, ImageShape, MemoryImages, Sampler, TexelFormat, Wrap,
@@ -93,9 +92,13 @@ impl Textures {
             };
             if let Some(&number) = self.images.views.get(&point) {
                 let base = IMAGES + number as u64 * STRIDE;
-                let shape = self.images.images[number].shape();
+                let image = &self.images.images[number];
+                let shape = image.shape();
                 match shape.dim {
-                    Dim::Buffer => put(own, &texel_buffer(base, generation)),
+                    Dim::Buffer => {
+                        let words = texel_buffer(base, image.bytes().len(), FORMAT, generation);
+                        put(own, &words.expect("a format"));
+                    }
                     _ => put(own, &linear(base, shape).descriptor(generation).expect("a format")),
                 }
             }
@@ -131,17 +134,4 @@ fn linear(base: u64, shape: ImageShape) -> LinearImage {
         format: FORMAT.to_owned(),
         texel_bytes: TEXEL_BYTES,
     }
-}
-
-/// A texel buffer.
-fn texel_buffer(base: u64, generation: Gfx) -> [u32; 4] {
-    let code = formats::of_components(4, 32, "float", generation).expect("a format");
-    let own = 4 | 5 << 3 | 6 << 6 | 7 << 9;
-    let format = match generation {
-        Gfx::Gfx10 | Gfx::Gfx10_3 => own | code << 12 | 1 << 24,
-        generation if generation >= Gfx::Gfx11 => own | code << 12,
-        _ => own | (code >> 4) << 12 | (code & 15) << 15,
-    };
-    let records = if generation == Gfx::Gfx8 { ELEMENTS * TEXEL_BYTES } else { ELEMENTS };
-    [base as u32, TEXEL_BYTES << 16, records, format]
 }

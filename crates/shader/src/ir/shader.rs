@@ -289,6 +289,23 @@ pub struct ResourceData {
     pub attachment: Option<u32>,
 }
 
+impl ResourceData {
+    /// One descriptor at a binding of set 0, without a name or a size, and accessed in any way; an image has two dimensions.
+    pub fn new(class: ResourceClass, binding: u32) -> ResourceData {
+        ResourceData {
+            name: String::new(),
+            class,
+            set: 0,
+            binding,
+            count: 1,
+            access: Access::NONE,
+            dim: Dim::D2,
+            size: 0,
+            attachment: None,
+        }
+    }
+}
+
 /// How floats of one width behave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FloatMode {

@@ -2,13 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use unwedge_shader::front::spirv::{Options as ReadOptions, Reader, words};
 use unwedge_shader::interp::{
     BindingPoint, Bindings, BufferView, Dispatch, ImageMemory, ImageShape, Limits, MemoryImages, Options,
     TexelFormat, run_compute,
 };
-use unwedge_shader::ir::{Dim, Shader, Stage};
-use unwedge_shader::valid::validate;
+use unwedge_shader::ir::Dim;
 use unwedge_testkit::amber::{self, AmberReason, BoundDescriptor, ComputeRun, Executor, Image};
 use unwedge_testkit::data;
 
@@ -48,17 +46,7 @@ impl Executor for Interpreter<'_> {
         buffers: &mut [Vec<u8>],
         images: &mut [Image],
     ) -> Result<(), String> {
-        let module = self.modules.get(&run.pipeline.shader).ok_or("there is no module")?;
-        let options = ReadOptions {
-            entry: run.pipeline.entry.clone(),
-            stage: Some(Stage::Compute),
-            specialization: run.pipeline.specialization.clone(),
-            ..ReadOptions::default()
-        };
-        let (mut reader, mut shader) = (Reader::default(), Shader::default());
-        let words = words(module).map_err(|e| e.to_string())?;
-        reader.read(&words, &options, &mut shader).map_err(|e| format!("reader: {e}"))?;
-        validate(&shader).map_err(|e| format!("validator: {e}"))?;
+        let shader = amber::read_shader(self.modules, run.pipeline)?;
         let mut bindings = Bindings { push: run.push.to_vec(), ..Bindings::default() };
         bindings.memory = buffers.iter_mut().map(std::mem::take).collect();
         let mut textures = MemoryImages::default();

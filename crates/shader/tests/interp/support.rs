@@ -9,7 +9,7 @@ use unwedge_shader::valid::validate;
 
 /// The head of a compute shader: storage buffer r0, storage image r1, sampled image with sampler r2, `invocations` in a workgroup.
 pub fn head(invocations: u32) -> String {
-    use unwedge_shader::ir::{Access, Dim, Modes, ResourceClass, ResourceData};
+    use unwedge_shader::ir::{Modes, ResourceClass, ResourceData};
     let mut shader = Shader::default();
     shader.info.workgroup_size = [invocations, 1, 1];
     shader.info.modes = Modes::LINEAR;
@@ -19,17 +19,7 @@ pub fn head(invocations: u32) -> String {
     let classes =
         [ResourceClass::StorageBuffer, ResourceClass::StorageImage, ResourceClass::CombinedImageSampler];
     for (binding, class) in classes.into_iter().enumerate() {
-        shader.resources.push(ResourceData {
-            name: String::new(),
-            class,
-            set: 0,
-            binding: binding as u32,
-            count: 1,
-            access: Access::NONE,
-            dim: Dim::D2,
-            size: 0,
-            attachment: None,
-        });
+        shader.resources.push(ResourceData::new(class, binding as u32));
     }
     unwedge_shader::text::print(&shader)
 }

@@ -7,8 +7,8 @@ use unwedge_shader::analysis::ranges::{Range, transfer};
 use unwedge_shader::front::spirv::{Options, Reader, words};
 use unwedge_shader::interp::BindingPoint;
 use unwedge_shader::ir::{
-    Access, Base, BaseSet, Builder, Dim, Inst, MemAccess, Op, Payload, ResourceClass, ResourceData, Rule,
-    Scope, Shader, ShaderInfo, Space, Stage, Traits, Type,
+    Access, Base, BaseSet, Builder, Inst, MemAccess, Op, Payload, ResourceClass, ResourceData, Rule, Scope,
+    Shader, ShaderInfo, Space, Stage, Traits, Type,
 };
 use unwedge_shader::semantics::{Eval, eval};
 use unwedge_shader::text::{parse, print};
@@ -88,17 +88,8 @@ fn ranges_contain_what_operations_compute() {
 /// Adds a vote after each value that is claimed to be the same in the subgroup, and stores a word where it is not.
 fn with_votes(shader: &Shader) -> (Shader, usize) {
     let mut checked = shader.clone();
-    let resource = checked.resources.push(ResourceData {
-        name: String::new(),
-        class: ResourceClass::StorageBuffer,
-        set: 7,
-        binding: 7,
-        count: 1,
-        access: Access::NONE,
-        dim: Dim::D2,
-        size: 0,
-        attachment: None,
-    });
+    let data = ResourceData::new(ResourceClass::StorageBuffer, 7);
+    let resource = checked.resources.push(ResourceData { set: 7, ..data });
     let divergence = Divergence::of(shader.entry(), Scope::Subgroup);
     let func = checked.entry_mut();
     let insts: Vec<Inst> = func.walk().collect();

@@ -4,8 +4,8 @@ use super::memory::random;
 use std::collections::BTreeMap;
 use unwedge_shader::interp::{BindingPoint, Bindings, Dispatch, NoImages, Options, run_compute};
 use unwedge_shader::ir::{
-    Access, Base, Builder, Dim, Function, Inst, MAX_DEPTH, MemAccess, Op, Payload, ResourceClass,
-    ResourceData, Rule, Shader, Space, Stage, SystemValue, Traits, Type, Value,
+    Access, Base, Builder, Function, Inst, MAX_DEPTH, MemAccess, Op, Payload, ResourceClass, ResourceData,
+    Rule, Shader, Space, Stage, SystemValue, Traits, Type, Value,
 };
 use unwedge_shader::passes::{
     DivisionOptions, FloatOptions, Int64Options, NarrowOptions, PASSES, lower_bounds, lower_division,
@@ -28,17 +28,7 @@ const SLOT: u32 = 8;
 fn shader(op: Op, t: Base, bases: &[Base], result: Base, constant: Option<u64>) -> Shader {
     let mut shader = Shader::default();
     shader.info.workgroup_size = [GROUP as u32, 1, 1];
-    let resource = shader.resources.push(ResourceData {
-        name: String::new(),
-        class: ResourceClass::StorageBuffer,
-        set: 0,
-        binding: 0,
-        count: 1,
-        access: Access::NONE,
-        dim: Dim::D2,
-        size: 0,
-        attachment: None,
-    });
+    let resource = shader.resources.push(ResourceData::new(ResourceClass::StorageBuffer, 0));
     shader.add_function();
     let func = shader.entry_mut();
     let region = func.body();

@@ -6,9 +6,9 @@
 
 use unwedge_shader::interp::RunError;
 use unwedge_shader::ir::{
-    Access, BarrierInfo, Base, Builder, Dim, Function, Inst, MemAccess, MemoryKinds, Modes, Op, Order,
-    Payload, QuadDir, Region, ResourceClass, ResourceData, Rule, Scope, Shader, Space, SystemValue, Traits,
-    Type, Value,
+    Access, BarrierInfo, Base, Builder, Function, Inst, MemAccess, MemoryKinds, Modes, Op, Order, Payload,
+    QuadDir, Region, ResourceClass, ResourceData, Rule, Scope, Shader, Space, SystemValue, Traits, Type,
+    Value,
 };
 use unwedge_shader::passes::{PASSES, Pass};
 use unwedge_shader::text::print;
@@ -374,17 +374,9 @@ pub fn random(rng: &mut Rng) -> Shader {
         mode.preserve = true;
     }
     for binding in 0..2 {
-        shader.resources.push(ResourceData {
-            name: String::new(),
-            class: ResourceClass::StorageBuffer,
-            set: 0,
-            binding,
-            count: 1,
-            access: if binding == 1 { Access::RESTRICT } else { Access::NONE },
-            dim: Dim::D2,
-            size: 0,
-            attachment: None,
-        });
+        let access = if binding == 1 { Access::RESTRICT } else { Access::NONE };
+        let data = ResourceData::new(ResourceClass::StorageBuffer, binding);
+        shader.resources.push(ResourceData { access, ..data });
     }
     let resources: Vec<_> = shader.resources.keys().collect();
     shader.add_function();

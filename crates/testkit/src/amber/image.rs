@@ -99,15 +99,21 @@ pub(super) fn equal(a: &Image, b: &Image) -> Result<(), AmberReason> {
     if a.format != b.format || a.size != b.size || a.samples != b.samples {
         return Err(AmberReason::Failed("the images have different shapes".to_owned()));
     }
-    if !a.defined.iter().chain(&b.defined).all(|defined| *defined) {
-        return Err(AmberReason::Failed("a texel is undefined".to_owned()));
-    }
+    all_defined(a, b)?;
     match a.bytes.iter().zip(&b.bytes).position(|(a, b)| a != b) {
         Some(at) => {
             Err(AmberReason::Failed(format!("byte {at} is {:#x}, not {:#x}", a.bytes[at], b.bytes[at])))
         }
         None => Ok(()),
     }
+}
+
+/// Whether two images have no undefined texel.
+fn all_defined(a: &Image, b: &Image) -> Result<(), AmberReason> {
+    if a.defined.iter().chain(&b.defined).all(|defined| *defined) {
+        return Ok(());
+    }
+    Err(AmberReason::Failed("a texel is undefined".to_owned()))
 }
 
 /// The root of the mean squared difference of the components of two images.
@@ -119,9 +125,7 @@ pub(super) fn rmse(a: &Image, b: &Image) -> Result<f64, AmberReason> {
     if a.bytes.len() != b.bytes.len() || a.bytes.is_empty() {
         return Err(AmberReason::Failed("the images have different sizes".to_owned()));
     }
-    if !a.defined.iter().chain(&b.defined).all(|defined| *defined) {
-        return Err(AmberReason::Failed("a texel is undefined".to_owned()));
-    }
+    all_defined(a, b)?;
     let (mut sum, mut count) = (0.0, 0.0);
     let components = a.format.chars().filter(|letter| "RGBA".contains(*letter)).count().min(4);
     for (a, b) in a.bytes.chunks_exact(format.bytes()).zip(b.bytes.chunks_exact(format.bytes())) {
@@ -149,9 +153,7 @@ pub(super) fn equal_histograms(a: &Image, b: &Image, most: f64) -> Result<(), Am
     if a.bytes.len() != b.bytes.len() || a.bytes.is_empty() {
         return Err(AmberReason::Failed("the images have different sizes".to_owned()));
     }
-    if !a.defined.iter().chain(&b.defined).all(|defined| *defined) {
-        return Err(AmberReason::Failed("a texel is undefined".to_owned()));
-    }
+    all_defined(a, b)?;
     let texels = a.bytes.len() as f64 / 4.0;
     for channel in 0..4 {
         let mut difference = [0.0; LEVELS];

@@ -19,7 +19,7 @@ pub use bindings::{BoundDescriptor, Descriptor, DescriptorKind};
 pub use elements::ElementType;
 pub use graphics::{AttachedShader, DepthState, Draw, GraphicsState, Viewport};
 pub use image::Image;
-pub use modules::script_modules;
+pub use modules::{read_shader, script_modules};
 pub use values::{Compare, Component, DataType, Layout};
 
 use image::ExpectColour;
@@ -99,6 +99,13 @@ pub struct Pipeline {
 /// Stages of the shaders of a script by name.
 type ScriptShaders = BTreeMap<String, Stage>;
 
+/// How a difference is measured.
+#[derive(Debug, Clone, Copy)]
+enum Measure {
+    Histogram,
+    Rmse,
+}
+
 /// A line that does something.
 #[derive(Debug, Clone)]
 enum Command {
@@ -107,8 +114,7 @@ enum Command {
     ExpectEqual { left: String, right: String },
     Expect(Expect),
     ExpectColour(ExpectColour),
-    ExpectHistogram { left: String, right: String, most: f64 },
-    ExpectRmse { left: String, right: String, most: f64 },
+    ExpectClose { measure: Measure, left: String, right: String, most: f64 },
     Draw { pipeline: String, draw: Draw },
     Write { buffer: String, offset: usize, bytes: Vec<u8> },
     Entry { pipeline: String, entry: String },
@@ -237,12 +243,12 @@ impl Script {
                     let image = images.get(&expect.image).ok_or_else(|| missing(&expect.image))?;
                     expect.check(image).map_err(fail)?;
                 }
-                Command::ExpectHistogram { left, right, most } => {
+                Command::ExpectClose { measure: Measure::Histogram, left, right, most } => {
                     let a = images.get(left).ok_or_else(|| missing(left))?;
                     let b = images.get(right).ok_or_else(|| missing(right))?;
                     image::equal_histograms(a, b, *most).map_err(fail)?;
                 }
-                Command::ExpectRmse { left, right, most } => {
+                Command::ExpectClose { measure: Measure::Rmse, left, right, most } => {
                     let found = match (images.get(left), images.get(right)) {
                         (Some(a), Some(b)) => image::rmse(a, b),
                         _ => {
@@ -370,8 +376,7 @@ impl Script {
                 Command::Expect(_)
                     | Command::ExpectEqual { .. }
                     | Command::ExpectColour(_)
-                    | Command::ExpectHistogram { .. }
-                    | Command::ExpectRmse { .. }
+                    | Command::ExpectClose { .. }
             )
         };
         self.commands.iter().filter(expects).count()

@@ -1,7 +1,31 @@
 //! The compute modules of the conformance suite's scripts.
 
+use super::Pipeline;
 use crate::data;
 use std::collections::BTreeMap;
+use unwedge_shader::front::spirv::{Options, Reader, words};
+use unwedge_shader::ir::{Shader, Stage};
+use unwedge_shader::valid::validate;
+
+/// The shader of a pipeline, from the modules of its script by shader.
+///
+/// # Errors
+///
+/// What the reader or the validator does not take.
+pub fn read_shader(modules: &BTreeMap<String, &[u8]>, pipeline: &Pipeline) -> Result<Shader, String> {
+    let module = modules.get(&pipeline.shader).ok_or("the script has no module for the shader")?;
+    let options = Options {
+        entry: pipeline.entry.clone(),
+        stage: Some(Stage::Compute),
+        specialization: pipeline.specialization.clone(),
+        ..Options::default()
+    };
+    let (mut reader, mut shader) = (Reader::default(), Shader::default());
+    let words = words(module).map_err(|e| e.to_string())?;
+    reader.read(&words, &options, &mut shader).map_err(|e| format!("reader: {e}"))?;
+    validate(&shader).map_err(|e| format!("validator: {e}"))?;
+    Ok(shader)
+}
 
 /// Modules of every script by shader, of the suite's archive; of the drivers' archive where a script has no module there and
 /// a single compute shader. Tables of both say which modules they have.

@@ -7,7 +7,7 @@ use super::image::{ExpectColour, Image};
 use super::values::Tolerance;
 use super::{
     AmberError, AmberReason, Buffer, Command, Compare, DataType, ElementType, Expect, Files, Layout,
-    MAX_BYTES, Pipeline, Result, Script, ScriptShaders,
+    MAX_BYTES, Measure, Pipeline, Result, Script, ScriptShaders,
 };
 use std::collections::BTreeMap;
 
@@ -213,16 +213,9 @@ pub(super) fn parse(text: &str, files: Files<'_>) -> Result<Script> {
                 let (left, right) = ((*left).to_owned(), (*right).to_owned());
                 script.commands.push((lines.number, Command::ExpectEqual { left, right }));
             }
-            ["EXPECT", left, "RMSE_BUFFER", right, "TOLERANCE", most] => {
-                let expect = Command::ExpectRmse {
-                    left: (*left).to_owned(),
-                    right: (*right).to_owned(),
-                    most: lines.number(most)?,
-                };
-                script.commands.push((lines.number, expect));
-            }
-            ["EXPECT", left, "EQ_HISTOGRAM_EMD_BUFFER", right, "TOLERANCE", most] => {
-                let expect = Command::ExpectHistogram {
+            ["EXPECT", left, how @ ("RMSE_BUFFER" | "EQ_HISTOGRAM_EMD_BUFFER"), right, "TOLERANCE", most] => {
+                let expect = Command::ExpectClose {
+                    measure: if *how == "RMSE_BUFFER" { Measure::Rmse } else { Measure::Histogram },
                     left: (*left).to_owned(),
                     right: (*right).to_owned(),
                     most: lines.number(most)?,

@@ -6,8 +6,8 @@
 
 use crate::mutate::Rng;
 use unwedge_shader::ir::{
-    Access, Base, Builder, Dim, FloatMode, Func, Function, Inst, Modes, Op, Payload, Region, Resource,
-    ResourceClass, ResourceData, Round, Shader, Storage, SystemValue, Type, TypeNode, Value, Var, VarData,
+    Base, Builder, FloatMode, Func, Function, Inst, Modes, Op, Payload, Region, Resource, ResourceClass,
+    ResourceData, Round, Shader, Storage, SystemValue, Type, TypeNode, Value, Var, VarData,
 };
 
 /// What a random shader may use.
@@ -123,17 +123,7 @@ fn random_types(rng: &mut Rng, dialect: Dialect, most: usize) -> Vec<Type> {
 }
 
 fn buffer(class: ResourceClass, binding: u32, count: u32) -> ResourceData {
-    ResourceData {
-        name: String::new(),
-        class,
-        set: 0,
-        binding,
-        count,
-        access: Access::NONE,
-        dim: Dim::D2,
-        size: 0,
-        attachment: None,
-    }
+    ResourceData { count, ..ResourceData::new(class, binding) }
 }
 
 /// A variable of a random shape, and its leaves.

@@ -232,21 +232,14 @@ pub fn random(rng: &mut Rng) -> Shader {
     shader.info.workgroup_size = [INVOCATIONS, 1, 1];
     shader.info.shared_size = INVOCATIONS * SLOT;
     let flush = (rng.below(4) == 0).then_some(true);
-    // Otherwise passes may assume that there are no infinities and NaNs, and results need not be those of the interpreter.
+    // Otherwise passes may assume that infinities and NaNs do not occur, and results may differ from those of the interpreter.
     for mode in &mut shader.info.float_modes {
         mode.preserve = true;
     }
     (shader.info.float_modes[0].flush, shader.info.float_modes[2].flush) = (flush, flush);
-    let buffer = |binding, access| ResourceData {
-        name: String::new(),
-        class: ResourceClass::StorageBuffer,
-        set: 0,
-        binding,
-        count: 1,
-        access,
-        dim: Dim::Buffer,
-        size: 0,
-        attachment: None,
+    let buffer = |binding, access| {
+        let data = ResourceData::new(ResourceClass::StorageBuffer, binding);
+        ResourceData { access, dim: Dim::Buffer, ..data }
     };
     let resources = [buffer(0, Access::READONLY.or(Access::RESTRICT)), buffer(1, Access::RESTRICT)]
         .map(|data| shader.resources.push(data));

@@ -390,17 +390,7 @@ impl Generator<'_> {
 }
 
 fn buffer(binding: u32, access: Access) -> ResourceData {
-    ResourceData {
-        name: String::new(),
-        class: ResourceClass::StorageBuffer,
-        set: 0,
-        binding,
-        count: 1,
-        access,
-        dim: Dim::Buffer,
-        size: 0,
-        attachment: None,
-    }
+    ResourceData { access, dim: Dim::Buffer, ..ResourceData::new(ResourceClass::StorageBuffer, binding) }
 }
 
 /// A random shader: input at binding 0 of set 0, output at binding 1.

@@ -191,8 +191,7 @@ struct Writer<'s> {
 }
 
 fn push(out: &mut Vec<u32>, op: Spv, words: &[u32]) {
-    out.push((words.len() as u32 + 1) << 16 | op as u32);
-    out.extend_from_slice(words);
+    crate::spirv::op(out, op as u32, words);
 }
 
 impl<'s> Writer<'s> {

@@ -123,7 +123,7 @@ impl Selector<'_> {
         }
     }
 
-    /// The result of a load from a slot; nothing stored it if there are no words.
+    /// The result of a load from a slot. Without words, nothing stored to the slot.
     fn define_slot(&mut self, inst: Inst, words: Option<Vec<Operand>>, count: u32) {
         let words = words.unwrap_or_else(|| vec![Operand::undef(RegClass::V1); count as usize]);
         self.define(self.func.result(inst), &words);

@@ -3,7 +3,7 @@
 use super::error::{Result, invalid};
 use crate::ir::AmdRegisters;
 
-/// The most arguments that are read: there are no more registers.
+/// The most arguments that are read: GPUs do not have registers for more.
 pub(super) const MAX_ARGUMENTS: usize = 256;
 /// The address of the table of ray-tracing shaders: an intrinsic of its own, which names no argument, and the number that it has here.
 pub(super) const LOAD_RAY_TABLE: &str = "load_sbt_base_amd";

@@ -30,7 +30,7 @@ const SAME: &[(&str, Op)] = &[("lane_permute_16_amd", Op::AmdPermuteLane16)];
 
 impl Arguments {
     /// The arguments of a text in registers, one after the other in the order of their numbers. The real order of the driver cannot be derived from
-    /// the text. Every argument stands for the contents of its registers, whatever they mean.
+    /// the text. The value of an argument is what its registers hold, whatever that means.
     ///
     /// # Errors
     /// When the text is not valid.

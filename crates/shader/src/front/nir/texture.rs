@@ -174,7 +174,7 @@ impl<'t> Translator<'_, 't> {
         if let Some((label, _)) = labels.iter().find(|(label, _)| !known(label)) {
             return unsupported(format!("a texture access with {label}"));
         }
-        // What is no operand follows those.
+        // Indices follow the operands.
         let operand_of = |name: &str| find(name).and_then(|at| operands.get(at));
         let required = |name: &'static str| operand_of(name).map_or_else(|| unsupported(name), Ok);
         let image = self.descriptor(required("texture_handle")?)?;
