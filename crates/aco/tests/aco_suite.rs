@@ -8,16 +8,22 @@ use unwedge_isa::amdgcn::Gpu;
 use unwedge_shader::ir::Shader;
 use unwedge_shader::text;
 use unwedge_shader::valid::validate;
-use unwedge_testkit::amber::{self, AmberReason, Pipeline, read_shader};
+use unwedge_testkit::amber::{self, AmberReason, Interpreter, Pipeline, read_shader};
 use unwedge_testkit::data;
 
 const GPUS: [&str; 4] = ["gfx900", "gfx1030", "gfx1100", "gfx1200"];
 
-/// Scripts whose expectations do not follow from what their shaders do.
-const NOT_VALID: [(&str, &str); 2] = [
-    ("storage_image_r64ui.amber", "the highest byte is 0xcc after its operations, and 0x0a is expected"),
-    ("copy_memory_two_invocations.amber", "its barrier does not order memory of the workgroup"),
-];
+/// Why a script says nothing of the compiler: its expectations do not hold in the interpreter either, or its result is not determined.
+fn not_determined(script: &amber::Script, modules: &BTreeMap<String, &[u8]>) -> Option<String> {
+    let mut interpreter = Interpreter::new(modules);
+    match script.run(&mut interpreter).map_err(|error| error.reason) {
+        Err(AmberReason::Failed(what)) => Some(format!("in the interpreter, too: {what}")),
+        _ => {
+            let race = interpreter.findings.iter().find(|finding| finding.starts_with("Race"));
+            race.map(|finding| format!("the interpreter reports {finding}"))
+        }
+    }
+}
 
 /// Descriptors of all kinds, in arrays and with offsets, a structure, and an image with several samples.
 const DESCRIPTORS: &str = r#"
@@ -243,17 +249,13 @@ fn compute_scripts_hold_on_the_emulator() {
         .map(|name| data::archive(name).into_iter().collect::<BTreeMap<_, _>>());
     let modules = amber::script_modules(&archives, [&table, &drivers]);
     let all = std::env::var_os("UNWEDGE_ALL").is_some();
-    let (mut passed, mut number, mut failures) = (0, 0, Vec::new());
+    let (mut passed, mut number, mut failures, mut undetermined) = (0, 0, Vec::new(), Vec::new());
     let mut others: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for row in data::rows(&suite) {
         if row["pipelines"] != "compute" {
             continue;
         }
         let name = &row["test"];
-        if let Some((_, why)) = NOT_VALID.iter().find(|(script, _)| name.ends_with(script)) {
-            println!("{name} is left out: {why}");
-            continue;
-        }
         let Some(own) = modules.get(name) else { continue };
         let Some(text) = data::text(&format!("cts-amber/{name}")) else { continue };
         let folder = name.rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -270,13 +272,18 @@ fn compute_scripts_hold_on_the_emulator() {
             };
             let result = script.as_ref().map_err(Clone::clone).and_then(|script| script.run(&mut executor));
             let label = format!("{name} {gpu}");
+            let mut fail = |what: String| {
+                let why = script.as_ref().ok().and_then(|script| not_determined(script, own));
+                match why {
+                    Some(why) => undetermined.push(format!("{label}: {why}")),
+                    None => failures.push(format!("{label}: {what}")),
+                }
+            };
             match result {
                 Ok(()) => passed += 1,
                 Err(e) => match e.reason {
-                    AmberReason::Failed(_) => failures.push(format!("{label}: {e}")),
-                    AmberReason::Executor(what) if what.starts_with("emulator") => {
-                        failures.push(format!("{label}: {what}"));
-                    }
+                    AmberReason::Failed(_) => fail(e.to_string()),
+                    AmberReason::Executor(what) if what.starts_with("emulator") => fail(what),
                     AmberReason::Unsupported(what)
                     | AmberReason::Syntax(what)
                     | AmberReason::Executor(what) => {
@@ -289,9 +296,16 @@ fn compute_scripts_hold_on_the_emulator() {
     for (reason, names) in &others {
         println!("  {} × {reason}: {}", names.len(), names[0]);
     }
+    for script in &undetermined {
+        println!("  {script}");
+    }
     let refused: usize = others.values().map(Vec::len).sum();
-    println!("{passed} runs of scripts pass, {} fail, {refused} are refused", failures.len());
-    assert!(passed > refused, "most scripts run");
+    println!(
+        "{passed} runs of scripts pass, {} fail, {refused} are refused, {} are not determined",
+        failures.len(),
+        undetermined.len()
+    );
+    assert!(passed > refused && passed > 20 * undetermined.len(), "most scripts run and are determined");
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 

@@ -2,110 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use unwedge_shader::interp::{
-    BindingPoint, Bindings, BufferView, Dispatch, ImageMemory, ImageShape, Limits, MemoryImages, Options,
-    TexelFormat, run_compute,
-};
-use unwedge_shader::ir::Dim;
-use unwedge_testkit::amber::{self, AmberReason, BoundDescriptor, ComputeRun, Executor, Image};
+use unwedge_testkit::amber::{self, AmberReason, BoundDescriptor, ComputeRun, Executor, Image, Interpreter};
 use unwedge_testkit::data;
-
-/// The interpreter, with the modules of one script by the name of the shader.
-struct Interpreter<'a> {
-    modules: &'a BTreeMap<String, &'a [u8]>,
-    findings: Vec<String>,
-}
-
-/// An image of a script as the interpreter has it.
-fn memory(image: &Image) -> Result<ImageMemory, String> {
-    let format =
-        TexelFormat::parse(&image.format).ok_or_else(|| format!("format {} is not known", image.format))?;
-    let dim = [Dim::D1, Dim::D2, Dim::D3][usize::from(image.dimensions.clamp(1, 3) - 1)];
-    let shape = ImageShape { samples: image.samples, ..ImageShape::new(dim, image.size) };
-    let mut memory = ImageMemory::new(format, shape, 1 << 26).ok_or("the shape is not valid")?;
-    if !memory.set_texels(&image.bytes, &image.defined) {
-        return Err("the image has another size".to_owned());
-    }
-    Ok(memory)
-}
-
-/// A texel buffer.
-fn texels(format: &str, content: &[u8]) -> Result<ImageMemory, String> {
-    let format = TexelFormat::parse(format).ok_or_else(|| format!("format {format} is not known"))?;
-    let count = content.len() / format.bytes();
-    let shape = ImageShape::new(Dim::Buffer, [count as u32, 1, 1]);
-    let mut memory = ImageMemory::new(format, shape, 1 << 26).ok_or("a texel buffer without texels")?;
-    memory.set_bytes(&content[..count * format.bytes()]);
-    Ok(memory)
-}
-
-impl Executor for Interpreter<'_> {
-    fn dispatch(
-        &mut self,
-        run: &ComputeRun<'_>,
-        buffers: &mut [Vec<u8>],
-        images: &mut [Image],
-    ) -> Result<(), String> {
-        let shader = amber::read_shader(self.modules, run.pipeline)?;
-        let mut bindings = Bindings { push: run.push.to_vec(), ..Bindings::default() };
-        bindings.memory = buffers.iter_mut().map(std::mem::take).collect();
-        let mut textures = MemoryImages::default();
-        for image in &*images {
-            textures.images.push(memory(image)?);
-        }
-        // Texel buffers are images with the bytes of their buffers.
-        let mut texel_buffers = Vec::new();
-        for (&(set, binding), descriptors) in run.bindings {
-            for (index, descriptor) in (0..).zip(descriptors) {
-                let point = BindingPoint { set, binding, index };
-                match descriptor {
-                    &BoundDescriptor::Buffer { buffer, offset, size } => {
-                        let view = BufferView { memory: buffer, offset: offset as u64, size: size as u64 };
-                        bindings.buffers.insert(point, view);
-                    }
-                    BoundDescriptor::TexelBuffer { buffer, format } => {
-                        let content = &bindings.memory[*buffer];
-                        let image = texels(format, content)?;
-                        textures.views.insert(point, textures.images.len());
-                        texel_buffers.push((*buffer, textures.images.len(), content.clone()));
-                        textures.images.push(image);
-                    }
-                    BoundDescriptor::Image { image, sampler } => {
-                        textures.views.insert(point, *image);
-                        textures.samplers.extend(sampler.map(|sampler| (point, sampler)));
-                    }
-                    BoundDescriptor::Sampler(sampler) => {
-                        textures.samplers.insert(point, *sampler);
-                    }
-                }
-            }
-        }
-        let options = Options {
-            subgroup_size: run.pipeline.subgroup_size.unwrap_or(32),
-            robust: true,
-            limits: Limits::default(),
-            ..Options::default()
-        };
-        let dispatch = Dispatch::new(run.workgroups);
-        let result = run_compute(&shader, dispatch, &mut bindings, &mut textures, &options);
-        for (buffer, memory) in buffers.iter_mut().zip(bindings.memory) {
-            *buffer = memory;
-        }
-        for (buffer, image, before) in texel_buffers {
-            let after = textures.images[image].bytes();
-            if after != &before[..after.len()] {
-                buffers[buffer][..after.len()].copy_from_slice(after);
-            }
-        }
-        for (image, texels) in images.iter_mut().zip(&textures.images) {
-            image.bytes = texels.bytes().to_vec();
-            image.defined = texels.defined().to_vec();
-        }
-        let report = result.map_err(|e| e.to_string())?;
-        self.findings.extend(report.findings.iter().map(|finding| format!("{:?}", finding.violation)));
-        Ok(())
-    }
-}
 
 #[test]
 fn compute_scripts_of_the_conformance_suite_pass() {
@@ -126,7 +24,7 @@ fn compute_scripts_of_the_conformance_suite_pass() {
         }
         let name = &row["test"];
         let Some(text) = data::text(&format!("cts-amber/{name}")) else { continue };
-        let mut executor = Interpreter { modules: modules.get(name).unwrap_or(&none), findings: Vec::new() };
+        let mut executor = Interpreter::new(modules.get(name).unwrap_or(&none));
         let folder = name.rsplit_once('/').map_or("", |(folder, _)| folder);
         let script = amber::parse(&text, &|file| data::text(&format!("cts-amber/{folder}/{file}")));
         let result = script.as_ref().map_err(Clone::clone).and_then(|script| script.run(&mut executor));
@@ -336,6 +234,6 @@ fn graphics_scripts_draw_clear_and_compare() {
     let error = amber::parse(&differs, &|_| None).expect("a script").run(&mut Painter::default());
     assert!(error.as_ref().is_err_and(|e| matches!(e.reason, AmberReason::Failed(_))), "{error:?}");
     let none = BTreeMap::new();
-    let error = script.run(&mut Interpreter { modules: &none, findings: Vec::new() });
+    let error = script.run(&mut Interpreter::new(&none));
     assert!(error.is_err_and(|e| e.reason == AmberReason::Executor("draws are not supported".to_owned())));
 }

@@ -10,6 +10,7 @@ mod bindings;
 mod elements;
 mod graphics;
 mod image;
+mod interpreter;
 mod modules;
 mod script;
 mod values;
@@ -19,6 +20,7 @@ pub use bindings::{BoundDescriptor, Descriptor, DescriptorKind};
 pub use elements::ElementType;
 pub use graphics::{AttachedShader, DepthState, Draw, GraphicsState, Viewport};
 pub use image::Image;
+pub use interpreter::Interpreter;
 pub use modules::{read_shader, script_modules};
 pub use values::{Compare, Component, DataType, Layout};
 
