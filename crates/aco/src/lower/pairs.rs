@@ -5,6 +5,7 @@
 //! the same pairs are joined from the loads on. An instruction waits for its partner, and they become one at the place of the later one. If something
 //! needs the first of them before, both stay single.
 
+use crate::select::packed_opcode;
 use unwedge_base::entity::SecondaryMap;
 use unwedge_shader::analysis::divergence::Divergence;
 use unwedge_shader::analysis::jumps::Jumps;
@@ -58,28 +59,7 @@ pub(super) fn join(shader: &mut Shader) -> bool {
 /// Whether an instruction is one of 16 bits that can be half of one on pairs.
 fn is_halved(func: &Function, inst: Inst) -> bool {
     let op = func.op(inst);
-    let known = matches!(
-        op,
-        Op::IAdd
-            | Op::ISub
-            | Op::IMul
-            | Op::INeg
-            | Op::IMin
-            | Op::IMax
-            | Op::UMin
-            | Op::UMax
-            | Op::IShl
-            | Op::IShr
-            | Op::UShr
-            | Op::FAdd
-            | Op::FSub
-            | Op::FMul
-            | Op::FFma
-            | Op::FMin
-            | Op::FMax
-            | Op::FNeg
-            | Op::FAbs
-    );
+    let known = packed_opcode(op).is_some() || matches!(op, Op::FNeg | Op::FAbs);
     (known || is_word_op(op)) && func.ty(func.result(inst)) == PAIR.lane()
 }
 

@@ -28,6 +28,8 @@ mod shape;
 mod subgroup;
 mod system;
 
+pub(crate) use packed::packed_opcode;
+
 use crate::abi::{ArgLocation, Args, Argument, Interface, KernelArgs, is_image, lanes_read};
 use crate::compile::{CompileError, Options};
 use crate::ir::shape::Variants;

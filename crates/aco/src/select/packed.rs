@@ -39,7 +39,8 @@ impl PairRead {
     }
 }
 
-fn packed_opcode(op: Op) -> Option<Opcode> {
+/// The instruction that computes an operation on both lanes of a pair.
+pub(crate) fn packed_opcode(op: Op) -> Option<Opcode> {
     use Opcode as O;
     Some(match op {
         Op::IAdd => O::v_pk_add_u16,
