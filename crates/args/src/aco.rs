@@ -69,8 +69,8 @@ pub struct AcoCodegen {
     /// Formats in which a fragment shader exports colours, from the first attachment on, separated by commas; 32_abgr without
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = target_formats())]
     pub color_formats: Vec<TargetFormat>,
-    /// What colors of 16 bits are, from the first attachment on, separated by commas: float (the default), uint or sint. Formats of 32 bits are
-    /// given them in 32 bits
+    /// Types of colours of 16 bits, from the first attachment on, separated by commas: float (the default), uint or sint. Colours are
+    /// converted to these types of 32 bits where the format has 32 bits
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = half_colors())]
     pub half_colors: Vec<HalfColour>,
     /// Formats of vertex attributes from location 0 on, separated by commas, such as 8_8_8_8_UNORM,16_16_FLOAT; the default is 32_32_32_32_FLOAT.
@@ -128,7 +128,7 @@ pub struct AcoCompile {
     #[arg(long, conflicts_with_all = ["run", "stage"])]
     pub pipeline: bool,
     /// Compile a vertex shader and its prolog, which loads attributes, as separate parts, or a fragment shader and its epilog,
-    /// which exports colours; the output has the parts in the order of execution
+    /// which exports colours and the depth; the output has the parts in the order of execution
     #[arg(long, conflicts_with_all = ["run", "pipeline", "stages"])]
     pub parts: bool,
     /// What code is made.
