@@ -162,9 +162,27 @@ pub struct Compiled {
 /// A compiler that keeps its memory from one shader to the next. What it makes does not depend on what it compiled before.
 #[derive(Debug, Default)]
 pub struct Compiler {
+    front: FrontMemory,
+    back: BackMemory,
+}
+
+/// Memory of the front half, kept for the next program.
+#[derive(Debug, Default)]
+pub(crate) struct FrontMemory {
     /// The last program, whose memory the next one takes.
     last: Option<Program>,
-    back: BackMemory,
+    optimization: opt::OptimizationMemory,
+    scheduling: schedule::ScheduleMemory,
+}
+
+impl FrontMemory {
+    /// An empty program.
+    fn program(&mut self, gpu: Gpu) -> Program {
+        match self.last.take() {
+            Some(last) => last.emptied(gpu),
+            None => Program::new(gpu),
+        }
+    }
 }
 
 impl Compiler {
@@ -181,7 +199,7 @@ impl Compiler {
     pub fn compile(&mut self, shader: &mut Shader, options: &Options) -> Result<Compiled, CompileError> {
         let mut checks = PhaseChecks::new(options.passes);
         let mut watch = |phase: &'static str, program: &Program| checks.after(phase, program);
-        let masked = front_in(self.program(options), shader, options, &mut watch)?;
+        let masked = front_in(&mut self.front, shader, options, &mut watch)?;
         self.finish(masked, options, checks)
     }
 
@@ -213,7 +231,7 @@ impl Compiler {
     ) -> Result<Compiled, CompileError> {
         let mut checks = PhaseChecks::new(options.passes);
         let mut watch = |phase: &'static str, program: &Program| checks.after(phase, program);
-        let masked = front_merged_in(self.program(options), first, second, options, &mut watch)?;
+        let masked = front_merged_in(&mut self.front, first, second, options, &mut watch)?;
         self.finish(masked, options, checks)
     }
 
@@ -243,16 +261,8 @@ impl Compiler {
     ) -> Result<Compiled, CompileError> {
         let mut checks = PhaseChecks::new(options.passes);
         let mut watch = |phase: &'static str, program: &Program| checks.after(phase, program);
-        let masked = front_lowered(self.program(options), parts, args, float_mode, options, &mut watch)?;
+        let masked = front_lowered(&mut self.front, parts, args, float_mode, options, &mut watch)?;
         self.finish(masked, options, checks)
-    }
-
-    /// An empty program.
-    fn program(&mut self, options: &Options) -> Program {
-        match self.last.take() {
-            Some(last) => last.emptied(options.gpu),
-            None => Program::new(options.gpu),
-        }
     }
 
     fn finish(
@@ -265,7 +275,7 @@ impl Compiler {
         let mut watch = |phase: BackPhase, program: &Program| checks.after(phase.name(), program);
         let code = finish_in(&mut program, &options.limits, options.passes, &mut watch, &mut self.back);
         let combinations = program.combinations;
-        self.last = Some(program);
+        self.front.last = Some(program);
         if let Some((phase, violation)) = checks.first {
             return Err(CompileError::Invalid { phase, violation });
         }
@@ -382,17 +392,17 @@ pub fn front(
     options: &Options,
     watch: &mut dyn FnMut(&'static str, &Program),
 ) -> Result<Masked, CompileError> {
-    front_in(Program::new(options.gpu), shader, options, watch)
+    front_in(&mut FrontMemory::default(), shader, options, watch)
 }
 
 fn front_in(
-    program: Program,
+    memory: &mut FrontMemory,
     shader: &mut Shader,
     options: &Options,
     watch: &mut dyn FnMut(&'static str, &Program),
 ) -> Result<Masked, CompileError> {
     let Lowered { shader, args, float_mode } = lower_shader(shader, options)?;
-    front_lowered(program, &[shader], args, float_mode, options, watch)
+    front_lowered(memory, &[shader], args, float_mode, options, watch)
 }
 
 /// [`front`] of two stages that run merged.
@@ -406,11 +416,11 @@ pub fn front_merged(
     options: &Options,
     watch: &mut dyn FnMut(&'static str, &Program),
 ) -> Result<Masked, CompileError> {
-    front_merged_in(Program::new(options.gpu), first, second, options, watch)
+    front_merged_in(&mut FrontMemory::default(), first, second, options, watch)
 }
 
 fn front_merged_in(
-    program: Program,
+    memory: &mut FrontMemory,
     first: &mut Shader,
     second: &mut Shader,
     options: &Options,
@@ -424,7 +434,7 @@ fn front_merged_in(
     lower::keep_outputs(first, &args.interface.passed);
     // What the first shader is given may be less now.
     let args = Args::of(&[first, second], options)?;
-    front_lowered(program, &[first, second], args, float_mode, options, watch)
+    front_lowered(memory, &[first, second], args, float_mode, options, watch)
 }
 
 /// Refuses stores of a stage that are not supported, or for which the hardware has no room.
@@ -492,7 +502,7 @@ pub(crate) fn joined_modes(first: &ShaderInfo, second: &ShaderInfo) -> Result<[F
 }
 
 pub(crate) fn front_lowered(
-    program: Program,
+    memory: &mut FrontMemory,
     parts: &[&Shader],
     args: Args,
     float_mode: u8,
@@ -506,16 +516,16 @@ pub(crate) fn front_lowered(
     let halves = parts.first().filter(|_| args.interface.culls).map(|shader| culling::split(shader));
     let halves: Option<[&Shader; 2]> = halves.as_ref().map(|halves| halves.each_ref());
     let parts = halves.as_ref().map_or(parts, |halves| &halves[..]);
-    let mut program = select::select(program, parts, &args, float_mode, options)?;
+    let mut program = select::select(memory.program(options.gpu), parts, &args, float_mode, options)?;
     if options.lines && parts.iter().any(|part| !part.locs.is_empty()) {
         program.positions = Some(Arc::new(SourcePositions::of(parts)));
     }
     watch(FRONT_PHASES[0], &program);
-    opt::optimize(&mut program, float_mode, options.passes);
+    opt::optimize_in(&mut program, float_mode, options.passes, &mut memory.optimization);
     watch(FRONT_PHASES[1], &program);
     let variants = Variants::of(&options.gpu);
     if options.passes.scheduling {
-        schedule::schedule(&mut program, &variants);
+        schedule::schedule(&mut program, &variants, &mut memory.scheduling);
     }
     watch(FRONT_PHASES[2], &program);
     mask_phis::lower_mask_phis(&mut program);

@@ -17,10 +17,10 @@ const REACH: usize = 16;
 pub fn simplify(program: &mut MachineProgram) {
     let gpu = program.gpu;
     for block in &mut program.blocks {
-        let mut code = BlockCode { insts: &mut block.insts, kept: 0, at: 0 };
+        let mut code = BlockCode { insts: &mut block.insts, kept: 0, at: 0, moves_lanes: false };
         while code.at < code.insts.len() {
             if !remove_compare(&mut code, &gpu) && !fold_dpp_move(&mut code, &gpu) {
-                code.keep(code.insts[code.at]);
+                code.keep_current();
             }
             code.at += 1;
         }
@@ -36,9 +36,20 @@ struct BlockCode<'a> {
     kept: usize,
     /// The index of the current instruction.
     at: usize,
+    /// Some kept instruction moves lanes.
+    moves_lanes: bool,
 }
 
 impl BlockCode<'_> {
+    fn keep_current(&mut self) {
+        let inst = &self.insts[self.at].inst;
+        self.moves_lanes |= is_lane_move(inst);
+        if self.kept != self.at {
+            self.insts[self.kept] = self.insts[self.at];
+        }
+        self.kept += 1;
+    }
+
     fn keep(&mut self, inst: MachineInst) {
         self.insts[self.kept] = inst;
         self.kept += 1;
@@ -201,8 +212,16 @@ fn with_opcode(inst: &Inst, opcode: Opcode, form: Form, gpu: &Gpu) -> Option<Ins
     Some(made)
 }
 
+/// Whether an instruction moves lanes of all rows and banks, and does nothing else.
+fn is_lane_move(inst: &Inst) -> bool {
+    inst.opcode() == Opcode::v_mov_b32 && moves_all(inst.variant().form, &inst.mods)
+}
+
 /// Returns whether a preceding DPP move was folded into the current instruction and removed.
 fn fold_dpp_move(code: &mut BlockCode, gpu: &Gpu) -> bool {
+    if !code.moves_lanes {
+        return false;
+    }
     let own = code.insts[code.at];
     let reader = own.inst;
     if !matches!(reader.row().format, Format::Vop1 | Format::Vop2)
@@ -224,11 +243,7 @@ fn fold_dpp_move(code: &mut BlockCode, gpu: &Gpu) -> bool {
     let Some(mover) = code.before().rev().find(|place| touches(*place)) else { return false };
     let lanes = code.insts[mover].inst;
     let Operand::Reg { reg: from, dwords: 1, .. } = lanes.operands[1] else { return false };
-    if lanes.opcode() != Opcode::v_mov_b32
-        || !is(&lanes.operands[0])
-        || !moves_all(lanes.variant().form, &lanes.mods)
-        || from == result
-    {
+    if !is_lane_move(&lanes) || !is(&lanes.operands[0]) || from == result {
         return false;
     }
     let kept = (mover + 1..code.kept).all(|place| {

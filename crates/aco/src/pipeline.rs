@@ -6,7 +6,8 @@
 use crate::abi::{Args, Reads, add_shared, chosen_together};
 use crate::captures::Captures;
 use crate::compile::{
-    CompileError, Compiled, Compiler, Masked, Options, fits, float_mode, front_lowered, joined_modes,
+    CompileError, Compiled, Compiler, FrontMemory, Masked, Options, fits, float_mode, front_lowered,
+    joined_modes,
 };
 use crate::graphics::MemorySlots;
 use crate::ir::Program;
@@ -64,7 +65,7 @@ impl LinkedProgram {
     pub fn front(&self, watch: &mut dyn FnMut(&'static str, &Program)) -> Result<Masked, PipelineError> {
         let parts: Vec<&Shader> = self.shaders.iter().collect();
         front_lowered(
-            Program::new(self.options.gpu),
+            &mut FrontMemory::default(),
             &parts,
             self.args.clone(),
             self.float_mode,

@@ -3,7 +3,7 @@
 //! nothing reads any more are removed. The halves of a lane mask are such copies if the mask is still alive. Never: looks at vector registers.
 
 use crate::machine::{MachineBlock, MachineProgram};
-use unwedge_isa::amdgcn::effects::{self, Regs};
+use unwedge_isa::amdgcn::effects::Touch;
 use unwedge_isa::amdgcn::model::Role;
 use unwedge_isa::amdgcn::{Gpu, Inst, Opcode, Operand, Reg, RegHalf, codec};
 
@@ -32,6 +32,9 @@ pub fn forward(program: &mut MachineProgram) {
     for (block, mut known) in program.blocks.iter_mut().zip(starts) {
         block.insts.retain_mut(|inst| {
             for (number, copy) in copies.iter().enumerate() {
+                if known >> number == 0 {
+                    break;
+                }
                 if known >> number & 1 == 0 {
                     continue;
                 }
@@ -83,19 +86,26 @@ fn has_unnamed_reads(program: &MachineProgram) -> bool {
 }
 
 /// The copies that are valid after an instruction, given those valid before it.
-fn after(inst: &Inst, copies: &[ScalarCopy], known: Copies, gpu: &Gpu) -> Copies {
-    let writes = effects::of(inst, gpu).writes;
-    let made = copy_of(inst);
-    let mut left = known;
-    for (number, copy) in copies.iter().enumerate() {
-        if writes.has(copy.to) || writes.has(copy.from) {
-            left &= !(1 << number);
-        }
-        if made == Some(*copy) {
-            left |= 1 << number;
-        }
+fn after(inst: &Inst, copies: &[ScalarCopy], mut known: Copies, gpu: &Gpu) -> Copies {
+    if known != 0 {
+        inst.touches(gpu, &mut |touch| {
+            if !touch.access.writes() || !is_scalar(&touch) {
+                return;
+            }
+            let within = |reg: Reg| touch.reg.0 <= reg.0 && reg.0 < touch.reg.0 + u16::from(touch.dwords);
+            for (number, copy) in copies.iter().enumerate() {
+                if within(copy.to) || within(copy.from) {
+                    known &= !(1 << number);
+                }
+            }
+        });
     }
-    left
+    let made = copy_of(inst).and_then(|made| copies.iter().position(|copy| *copy == made));
+    made.map_or(known, |number| known | 1 << number)
+}
+
+fn is_scalar(touch: &Touch) -> bool {
+    touch.reg.0 < Reg::VGPR0.0
 }
 
 /// By block: the copies that are valid at its start on all paths.
@@ -129,47 +139,75 @@ fn available(program: &MachineProgram, copies: &[ScalarCopy]) -> Vec<Copies> {
 
 /// The instruction reading the source of a copy in place of its destination; `None` if it does not read the destination, or cannot read the source.
 fn with_source(inst: &Inst, copy: &ScalarCopy, gpu: &Gpu) -> Option<Inst> {
-    let mut found = false;
-    let mut new = *inst;
-    for (at, slot) in inst.variant().slots.iter().enumerate().take(usize::from(inst.variant().written)) {
-        let Some(operand) = new.operands.get_mut(at) else { continue };
-        if let Operand::Reg { reg, dwords: 1, half: RegHalf::Whole } = operand
-            && *reg == copy.to
-            && slot.access.reads()
-            && !slot.access.writes()
-        {
-            *reg = copy.from;
-            found = true;
+    let named = usize::from(inst.variant().written);
+    let places = inst.variant().slots.iter().take(named).zip(&inst.operands).enumerate();
+    let reads = places.filter(|(_, (slot, operand))| {
+        let whole =
+            matches!(operand, Operand::Reg { reg, dwords: 1, half: RegHalf::Whole } if *reg == copy.to);
+        whole && slot.access.reads() && !slot.access.writes()
+    });
+    let mut new: Option<Inst> = None;
+    for (at, _) in reads {
+        new.get_or_insert(*inst).operands[at] = Operand::reg(copy.from, 1);
+    }
+    new.filter(|new| codec::encode(new, gpu).is_ok())
+}
+
+/// A set of scalar registers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct ScalarRegs([u64; Reg::VGPR0.0 as usize / 64]);
+
+impl ScalarRegs {
+    fn add(&mut self, touch: &Touch) {
+        for number in touch.reg.0..(touch.reg.0 + u16::from(touch.dwords)).min(Reg::VGPR0.0) {
+            self.0[usize::from(number / 64)] |= 1 << (number % 64);
         }
     }
-    (found && codec::encode(&new, gpu).is_ok()).then_some(new)
+
+    fn has(&self, reg: Reg) -> bool {
+        self.0.get(usize::from(reg.0 / 64)).is_some_and(|word| word >> (reg.0 % 64) & 1 != 0)
+    }
+
+    fn either(self, other: ScalarRegs) -> ScalarRegs {
+        ScalarRegs(std::array::from_fn(|at| self.0[at] | other.0[at]))
+    }
+
+    /// What is alive before an instruction, given what is alive after it.
+    fn before(self, inst: &Inst, gpu: &Gpu) -> ScalarRegs {
+        let (mut written, mut read) = (ScalarRegs::default(), ScalarRegs::default());
+        inst.touches(gpu, &mut |touch| {
+            if is_scalar(&touch) && touch.access.reads() {
+                read.add(&touch);
+            }
+            if is_scalar(&touch) && touch.access.writes() {
+                written.add(&touch);
+            }
+        });
+        ScalarRegs(std::array::from_fn(|at| self.0[at] & !written.0[at] | read.0[at]))
+    }
 }
 
 /// Scalar registers that are read at the start of a block, before they are written.
-fn read_at_start(block: &MachineBlock, after: Regs, gpu: &Gpu) -> Regs {
-    block.insts.iter().rev().fold(after, |live, inst| {
-        let effects = effects::of(&inst.inst, gpu);
-        live.without(&effects.writes).either(&effects.reads.scalar())
-    })
+fn read_at_start(block: &MachineBlock, after: ScalarRegs, gpu: &Gpu) -> ScalarRegs {
+    block.insts.iter().rev().fold(after, |live, inst| live.before(&inst.inst, gpu))
 }
 
 /// Removes copies that nothing reads.
 fn remove_unread(program: &mut MachineProgram) {
     let gpu = program.gpu;
-    let mut all = Regs::default();
-    all.insert(Reg::sgpr(0), u8::MAX);
+    let all = ScalarRegs([u64::MAX; Reg::VGPR0.0 as usize / 64]);
     // The code of another program follows a program without an end.
     let goes_on = |block: &MachineBlock| {
         let ends = block.insts.last().is_some_and(|inst| inst.inst.row().role == Role::End);
         block.succs.is_empty() && !ends
     };
-    let mut ends: Vec<Regs> =
-        program.blocks.iter().map(|block| if goes_on(block) { all } else { Regs::default() }).collect();
+    let mut ends: Vec<ScalarRegs> =
+        program.blocks.iter().map(|block| if goes_on(block) { all } else { ScalarRegs::default() }).collect();
     let mut due: Vec<usize> = (0..program.blocks.len()).collect();
     while let Some(number) = due.pop() {
         let live = read_at_start(&program.blocks[number], ends[number], &gpu);
         for &pred in &program.blocks[number].preds {
-            let met = ends[pred].either(&live);
+            let met = ends[pred].either(live);
             if met != ends[pred] {
                 ends[pred] = met;
                 due.push(pred);
@@ -182,8 +220,7 @@ fn remove_unread(program: &mut MachineProgram) {
             // Not all instructions that read `m0` name it.
             *kept = !copy_of(&inst.inst).is_some_and(|copy| copy.to.is_sgpr() && !live.has(copy.to));
             if *kept {
-                let effects = effects::of(&inst.inst, &gpu);
-                live = live.without(&effects.writes).either(&effects.reads.scalar());
+                live = live.before(&inst.inst, &gpu);
             }
         }
         let mut kept = kept.into_iter();

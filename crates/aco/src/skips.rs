@@ -91,10 +91,8 @@ fn access(inst: &Inst, gpu: &Gpu) -> ExecAccess {
 fn read_after(program: &MachineProgram) -> Vec<bool> {
     let blocks = &program.blocks;
     let at_start = |block: &MachineBlock, after: bool| {
-        block.insts.iter().rev().fold(after, |live, inst| {
-            let access = access(&inst.inst, &program.gpu);
-            access.reads || live && !access.writes
-        })
+        let mut accesses = block.insts.iter().map(|inst| access(&inst.inst, &program.gpu));
+        accesses.find(|access| access.reads || access.writes).map_or(after, |first| first.reads)
     };
     // The code of another program follows one that does not end.
     let goes_on = |block: &MachineBlock| {

@@ -75,7 +75,12 @@ impl<T: Copy + Default, const N: usize> FromIterator<T> for InlineList<T, N> {
 
 impl<T: Copy + Default, const N: usize> From<&[T]> for InlineList<T, N> {
     fn from(items: &[T]) -> Self {
-        items.iter().copied().collect()
+        let mut list = InlineList { len: items.len(), ..InlineList::default() };
+        match list.items.get_mut(..items.len()) {
+            Some(places) => places.copy_from_slice(items),
+            None => list.heap.extend_from_slice(items),
+        }
+        list
     }
 }
 
@@ -87,7 +92,11 @@ mod tests {
     fn a_list_is_the_same_in_place_and_on_the_heap() {
         let mut list = InlineList::<u32, 3>::new();
         for count in 0..10u32 {
-            assert_eq!(*list, *(0..count).collect::<Vec<_>>());
+            let items: Vec<_> = (0..count).collect();
+            assert_eq!(*list, *items);
+            let mut copied = InlineList::<u32, 3>::from(&items[..]);
+            copied.push(count);
+            assert_eq!((&copied[..copied.len() - 1], copied.last()), (&items[..], Some(&count)));
             list.push(count);
         }
         list[9] = 7;

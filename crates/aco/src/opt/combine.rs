@@ -5,7 +5,8 @@
 
 use super::fits;
 use super::loops::Loops;
-use super::rules::{CLAMPS, Part, Rule, rules_of};
+use super::makers::{MakerKind, Makers};
+use super::rules::{CLAMPS, Part, rules_of};
 use super::uses::Uses;
 use crate::ir::shape::{self, Variants};
 use crate::ir::{
@@ -23,7 +24,7 @@ const ROUNDS: usize = 16;
 pub(super) struct Combiner<'a> {
     pub program: &'a mut Program,
     pub variants: &'a Variants,
-    pub uses: Uses,
+    pub uses: &'a mut Uses,
     /// Denormals of 32 bits are zero, in operands and results.
     pub flushes: bool,
     /// So are those of 16 and 64 bits.
@@ -48,13 +49,15 @@ pub(super) fn combine(
     loops: &Loops,
     float_mode: u8,
     limit: Option<u32>,
+    uses: &mut Uses,
 ) {
     let blocks: Vec<_> = program.blocks.keys().collect();
     let Some(&first) = blocks.first() else { return };
     let limit = limit.unwrap_or(u32::MAX);
+    uses.reset(program);
     let mut combiner = Combiner {
         variants,
-        uses: Uses::of(program),
+        uses,
         flushes: float_mode >> 4 & 3 == 0,
         flushes_halves: float_mode >> 6 == 0,
         nearest: float_mode & 15 == 0,
@@ -89,37 +92,20 @@ impl Combiner<'_> {
             if self.left == 0 {
                 break;
             }
-            let changed = self.vectors(inst)
-                || self.part_of_part(inst)
-                || self.part_instruction(inst)
-                || self.pack(inst)
-                || self.choose_by_mask(inst)
-                || self.whole(inst)
-                || self.condition(inst)
-                || self.branch_by_mask(inst)
-                || self.bit_test(inst)
-                || self.fold_constants(inst)
-                || self.fold_signs(inst)
-                || self.sign_of_product(inst)
-                || self.fold_masks(inst)
-                || self.fields(inst)
-                || self.small_product(inst)
-                || self.small_difference(inst)
-                || self.multiply_add(inst)
-                || self.packed_multiply_add(inst)
-                || self.clamp(inst)
-                || self.extreme_of_three(inst)
-                || self.pair(inst)
-                || self.mix_sum(inst)
-                || self.mix_inputs(inst)
-                || self.mix_output(inst)
-                || self.pack_literals(inst)
-                || self.modify_output(inst)
-                || self.fold_offset(inst)
-                || self.read_halves(inst)
-                || self.move_lanes(inst)
-                || self.read_parts(inst)
-                || self.write_part(inst);
+            let changed = match self.program.op(inst) {
+                Op::Pseudo(_) => self.change_pseudo(inst),
+                Op::Hw(opcode) => match opcode.row().format {
+                    Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk => self.change_scalar(inst),
+                    Format::Ds | Format::Mubuf => self.fold_offset(inst),
+                    Format::Vop1
+                    | Format::Vop2
+                    | Format::Vopc
+                    | Format::Vop3
+                    | Format::Vop3p
+                    | Format::Vinterp => self.change_vector(inst),
+                    _ => false,
+                },
+            };
             if !changed {
                 break;
             }
@@ -129,36 +115,87 @@ impl Combiner<'_> {
         self.shorten(inst);
     }
 
+    fn change_pseudo(&mut self, inst: Inst) -> bool {
+        self.vectors(inst)
+            || self.part_of_part(inst)
+            || self.part_instruction(inst)
+            || self.whole(inst)
+            || self.condition(inst)
+            || self.branch_by_mask(inst)
+            || self.write_part(inst)
+    }
+
+    fn change_scalar(&mut self, inst: Inst) -> bool {
+        self.pack(inst)
+            || self.condition(inst)
+            || self.bit_test(inst)
+            || self.fold_constants(inst)
+            || self.fold_masks(inst)
+            || self.pair(inst)
+    }
+
+    fn change_vector(&mut self, inst: Inst) -> bool {
+        // Most rules need an operand that one of a few instructions makes.
+        let Makers { kinds, constants } = self.makers(inst);
+        let made_by = |kind| kinds & kind != 0;
+        self.choose_by_mask(inst)
+            || self.fold_constants(inst)
+            || made_by(MakerKind::SIGN) && self.fold_signs(inst)
+            || self.sign_of_product(inst)
+            || self.fold_masks(inst)
+            || self.fields(inst)
+            || self.small_product(inst)
+            || self.small_difference(inst)
+            || self.multiply_add(inst)
+            || self.packed_multiply_add(inst)
+            || self.clamp(inst)
+            || self.extreme_of_three(inst)
+            || self.pair(inst)
+            || made_by(MakerKind::MIXED) && self.mix_sum(inst)
+            || made_by(MakerKind::WIDENED) && self.mix_inputs(inst)
+            || self.mix_output(inst)
+            || constants >= 2 && self.pack_literals(inst)
+            || self.modify_output(inst)
+            || made_by(MakerKind::PART) && self.read_halves(inst)
+            || made_by(MakerKind::MOVE) && self.move_lanes(inst)
+            || made_by(MakerKind::PART) && self.read_parts(inst)
+            || self.write_part(inst)
+    }
+
     /// The instruction that defines a temporary, if this block may read its operands, too: a scalar register of a loop that ended may have another value
     /// than when a lane left.
     pub(super) fn definition(&self, temp: Temp) -> Option<Inst> {
         let inst = self.uses.definition(temp)?;
-        let scalars = self.program.operands(inst).iter().filter(|operand| operand.class.is_linear());
-        let readable = scalars.filter_map(Operand::as_temp).all(|scalar| {
-            self.uses.block(scalar).is_some_and(|block| self.loops.includes(block, self.block))
-        });
-        readable.then_some(inst)
+        self.is_readable(inst).then_some(inst)
+    }
+
+    /// Whether this block may read the operands of an instruction.
+    fn is_readable(&self, inst: Inst) -> bool {
+        let scalars = || self.program.operands(inst).iter().filter(|operand| operand.class.is_linear());
+        self.loops.are_none()
+            || scalars().filter_map(Operand::as_temp).all(|scalar| {
+                self.uses.block(scalar).is_some_and(|block| self.loops.includes(block, self.block))
+            })
     }
 
     /// The instruction of the hardware without modifiers that makes an operand, whatever else reads it.
     pub(super) fn source(&self, operand: Operand) -> Option<Inst> {
         let temp = operand.as_temp()?;
-        let inst = self.definition(temp)?;
-        let first = self.program.definitions(inst).first()?.temp == Some(temp);
+        let inst = self.uses.definition(temp)?;
         let data = &self.program[inst];
         // The first byte or lane is the default of some modifiers of SDWA and DPP.
         let moves = matches!(data.form, Form::Sdwa | Form::Dpp);
-        let plain = matches!(data.op, Op::Hw(_)) && data.mods == Mods::default() && !moves;
-        (first && plain).then_some(inst)
+        let plain = matches!(data.op, Op::Hw(_)) && !moves && data.mods == Mods::default();
+        let first = plain && self.program.definitions(inst).first()?.temp == Some(temp);
+        (first && self.is_readable(inst)).then_some(inst)
     }
 
     /// The same, if nothing else reads it.
     pub(super) fn only_source(&self, operand: Operand) -> Option<Inst> {
+        operand.as_temp().filter(|temp| self.uses.count(*temp) == 1)?;
         let inst = self.source(operand)?;
-        let temp = operand.as_temp()?;
         let others = self.program.definitions(inst)[1..].iter().filter_map(|definition| definition.temp);
-        let alone = self.uses.count(temp) == 1 && others.into_iter().all(|temp| self.uses.count(temp) == 0);
-        alone.then_some(inst)
+        others.into_iter().all(|temp| self.uses.count(temp) == 0).then_some(inst)
     }
 
     /// Whether an instruction can read operands.
@@ -288,8 +325,8 @@ impl Combiner<'_> {
     /// What an operand is a copy of.
     fn copied(&self, operand: Operand) -> Option<Operand> {
         let temp = operand.as_temp()?;
-        let inst = self.definition(temp)?;
-        if !self.program.op(inst).is(Pseudo::ParallelCopy) {
+        let inst = self.uses.definition(temp)?;
+        if !self.program.op(inst).is(Pseudo::ParallelCopy) || !self.is_readable(inst) {
             return None;
         }
         let at = self.program.definitions(inst).iter().position(|d| d.temp == Some(temp))?;
@@ -382,12 +419,25 @@ impl Combiner<'_> {
         if self.program[inst].mods != Mods::default() || self.program.operands(inst).len() != 2 {
             return false;
         }
-        for rule in rules_of(outer) {
-            if !self.variants.has(rule.both) {
-                continue;
-            }
-            for at in 0..2 {
-                if rule.at >> at & 1 != 0 && self.pair_by(inst, rule, at) {
+        let rules = rules_of(outer);
+        if rules.is_empty() {
+            return false;
+        }
+        let &[a, b] = self.program.operands(inst) else { return false };
+        let inner = [a, b].map(|operand| self.only_source(operand));
+        for rule in rules.iter().filter(|rule| self.variants.has(rule.both)) {
+            for (at, inner) in inner.into_iter().enumerate().filter(|(at, _)| rule.at >> at & 1 != 0) {
+                let Some(inner) = inner.filter(|inner| self.program.op(*inner) == Op::Hw(rule.inner)) else {
+                    continue;
+                };
+                let parts = self.program.operands(inner);
+                let new = rule.operands.map(|part| match part {
+                    Part::Other => [a, b][1 - at],
+                    Part::First => parts[0],
+                    Part::Second => parts[1],
+                });
+                if let Some(new) = self.legalized(rule.both, &new, true) {
+                    self.become_op(inst, rule.both, &new);
                     return true;
                 }
             }
@@ -453,24 +503,6 @@ impl Combiner<'_> {
             }
         }
         false
-    }
-
-    fn pair_by(&mut self, inst: Inst, rule: &Rule, at: usize) -> bool {
-        let &[a, b] = self.program.operands(inst) else { return false };
-        let operands = [a, b];
-        let Some(inner) = self.only_source(operands[at]) else { return false };
-        if self.program.op(inner) != Op::Hw(rule.inner) {
-            return false;
-        }
-        let parts = self.program.operands(inner);
-        let new = rule.operands.map(|part| match part {
-            Part::Other => operands[1 - at],
-            Part::First => parts[0],
-            Part::Second => parts[1],
-        });
-        let Some(new) = self.legalized(rule.both, &new, true) else { return false };
-        self.become_op(inst, rule.both, &new);
-        true
     }
 
     /// A minimum of a maximum, or the reverse, with ordered constants.

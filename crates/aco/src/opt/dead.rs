@@ -65,8 +65,8 @@ pub(super) fn depends_on_block(program: &Program, inst: Inst) -> bool {
 }
 
 /// Removes dead code. Phis that only read each other are not removed.
-pub(super) fn remove(program: &mut Program) {
-    let mut uses = Uses::of(program);
+pub(super) fn remove(program: &mut Program, uses: &mut Uses) {
+    uses.reset(program);
     let blocks: Vec<_> = program.blocks.keys().collect();
     let mut dead = vec![false; program.inst_count()];
     let mut any = false;

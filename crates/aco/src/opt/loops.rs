@@ -11,6 +11,8 @@ use unwedge_base::entity::Entity;
 pub(super) struct Loops {
     /// By block: the first block after its loop.
     ends: Vec<usize>,
+    /// There is no loop.
+    none: bool,
 }
 
 impl Loops {
@@ -27,7 +29,13 @@ impl Loops {
             ends[block] = shallower.last().copied().unwrap_or(depths.len());
             shallower.push(block);
         }
-        Loops { ends }
+        let none = depths.iter().all(|depth| *depth == 0);
+        Loops { ends, none }
+    }
+
+    /// Whether there is no loop.
+    pub fn are_none(&self) -> bool {
+        self.none
     }
 
     /// Whether a block is in all loops that contain another block before it.

@@ -14,6 +14,7 @@ mod fits;
 mod lanes;
 mod literals;
 mod loops;
+mod makers;
 mod masks;
 mod mix;
 mod numbering;
@@ -35,23 +36,43 @@ use crate::ir::Program;
 use crate::ir::shape::Variants;
 use crate::passes::Passes;
 use loops::Loops;
+use numbering::NumberingMemory;
+use uses::Uses;
+
+/// Memory of the phase, kept for the next program.
+#[derive(Debug, Default)]
+pub(crate) struct OptimizationMemory {
+    numbering: NumberingMemory,
+    uses: Uses,
+}
 
 /// Optimizes a program.
 pub fn optimize(program: &mut Program, float_mode: u8, passes: Passes) {
+    optimize_in(program, float_mode, passes, &mut OptimizationMemory::default());
+}
+
+/// [`optimize`] in memory that there is.
+pub(crate) fn optimize_in(
+    program: &mut Program,
+    float_mode: u8,
+    passes: Passes,
+    memory: &mut OptimizationMemory,
+) {
+    let OptimizationMemory { numbering, uses } = memory;
     // No part of the phase changes the control flow.
     let (dominators, loops) = (Dominators::logical(program), Loops::of(program));
     if passes.numbering {
-        numbering::number(program, &dominators, &loops);
+        numbering::number(program, &dominators, &loops, numbering);
     }
     if passes.combining {
         let variants = Variants::of(&program.gpu);
-        combine::combine(program, &variants, &loops, float_mode, passes.combinations);
+        combine::combine(program, &variants, &loops, float_mode, passes.combinations, uses);
         bits::choose_early(program);
         // Copies of constants that combining made.
         if passes.numbering {
-            numbering::number(program, &dominators, &loops);
+            numbering::number(program, &dominators, &loops, numbering);
         }
         literals::fold(program, &variants);
     }
-    dead::remove(program);
+    dead::remove(program, uses);
 }

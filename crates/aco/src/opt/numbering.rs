@@ -100,23 +100,48 @@ impl KnownInst {
 }
 
 /// Instructions by their hashes, with open addressing. It has room for all of a program.
-struct KnownInsts(Vec<Option<KnownInst>>);
+#[derive(Debug, Default)]
+struct KnownInsts {
+    /// Numbers of instructions, or [`FREE`].
+    places: Vec<u32>,
+    insts: Vec<KnownInst>,
+}
+
+const FREE: u32 = u32::MAX;
 
 impl KnownInsts {
-    fn of(program: &Program) -> KnownInsts {
+    fn reset(&mut self, program: &Program) {
         let count: usize = program.blocks.values().map(|data| data.insts.len()).sum();
-        KnownInsts(vec![None; (count * 2).next_power_of_two()])
+        self.places.clear();
+        self.places.resize((count * 2).next_power_of_two(), FREE);
+        self.insts.clear();
     }
 
-    /// The slot of an equal instruction, or the slot for a new one.
-    fn place(&mut self, new: &KnownInst, program: &Program) -> &mut Option<KnownInst> {
-        let last = self.0.len() - 1;
-        let mut at = new.hash as usize & last;
-        while self.0[at].as_ref().is_some_and(|known| !known.is_same(new, program)) {
-            at = (at + 1) & last;
+    /// The place of an equal instruction, or the place for a new one.
+    fn place(&self, new: &KnownInst, program: &Program) -> usize {
+        let last = self.places.len() - 1;
+        let mut place = new.hash as usize & last;
+        while self.at(place).is_some_and(|known| !known.is_same(new, program)) {
+            place = (place + 1) & last;
         }
-        &mut self.0[at]
+        place
     }
+
+    fn at(&self, place: usize) -> Option<&KnownInst> {
+        self.insts.get(self.places[place] as usize)
+    }
+
+    fn put(&mut self, place: usize, new: KnownInst) {
+        self.places[place] = self.insts.len() as u32;
+        self.insts.push(new);
+    }
+}
+
+/// Memory of the phase, kept for the next program.
+#[derive(Debug, Default)]
+pub(super) struct NumberingMemory {
+    same: SecondaryMap<Temp, Option<Temp>>,
+    known: KnownInsts,
 }
 
 /// Whether an instruction defines a lane mask of the lanes that are active.
@@ -129,14 +154,19 @@ fn makes_mask(program: &Program, inst: Inst) -> bool {
 }
 
 /// Removes what is computed twice.
-pub(super) fn number(program: &mut Program, dominators: &Dominators, loops: &Loops) {
-    let mut same: SecondaryMap<Temp, Option<Temp>> = SecondaryMap::default();
+pub(super) fn number(
+    program: &mut Program,
+    dominators: &Dominators,
+    loops: &Loops,
+    memory: &mut NumberingMemory,
+) {
+    let NumberingMemory { same, known } = memory;
     same.reset(program.temp_count());
-    let mut known = KnownInsts::of(program);
+    known.reset(program);
     for &block in dominators.order() {
         let mut insts = std::mem::take(&mut program.blocks[block].insts);
         insts.retain(|&inst| {
-            rename(program, inst, &same);
+            rename(program, inst, same);
             let op = program.op(inst);
             if op.is_phi() || program.definitions(inst).is_empty() || !is_pure(program, inst) {
                 return true;
@@ -147,7 +177,7 @@ pub(super) fn number(program: &mut Program, dominators: &Dominators, loops: &Loo
                     && (loops.includes(place, block) || !makes_mask(program, inst))
             };
             let place = known.place(&new, program);
-            match place {
+            match known.at(place) {
                 Some(earlier) if serves(earlier.block) => {
                     let others = program.definitions(earlier.inst);
                     for (own, other) in program.definitions(inst).iter().zip(others) {
@@ -158,7 +188,7 @@ pub(super) fn number(program: &mut Program, dominators: &Dominators, loops: &Loo
                     false
                 }
                 _ => {
-                    *place = Some(new);
+                    known.put(place, new);
                     true
                 }
             }
@@ -168,7 +198,7 @@ pub(super) fn number(program: &mut Program, dominators: &Dominators, loops: &Loo
     // Phis at loop headers, and blocks that only the wave comes to.
     for block in program.blocks.keys() {
         for at in 0..program.blocks[block].insts.len() {
-            rename(program, program.blocks[block].insts[at], &same);
+            rename(program, program.blocks[block].insts[at], same);
         }
     }
 }

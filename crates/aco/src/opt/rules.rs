@@ -1,6 +1,5 @@
 //! The table of instructions that do the work of two, by opcode. The instruction tables say which generations have them.
 
-use std::sync::LazyLock;
 use unwedge_isa::amdgcn::Opcode;
 
 /// An operand of the new instruction.
@@ -74,11 +73,20 @@ const RULES: &[Rule] = rules! {
 };
 
 /// Rules by the opcode of the instruction that reads; those of one opcode in the order of the table.
-static BY_OUTER: LazyLock<Vec<Rule>> = LazyLock::new(|| {
-    let mut rules = RULES.to_vec();
-    rules.sort_by_key(|rule| rule.outer as u16);
+static BY_OUTER: [Rule; RULES.len()] = {
+    let mut rules = [RULES[0]; RULES.len()];
+    let mut count = 0;
+    while count < rules.len() {
+        let mut at = count;
+        while at > 0 && rules[at - 1].outer as u16 > RULES[count].outer as u16 {
+            rules[at] = rules[at - 1];
+            at -= 1;
+        }
+        rules[at] = RULES[count];
+        count += 1;
+    }
     rules
-});
+};
 
 /// The rules for an instruction that reads.
 pub(super) fn rules_of(outer: Opcode) -> &'static [Rule] {

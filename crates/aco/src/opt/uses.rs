@@ -13,14 +13,23 @@ pub(super) struct Uses {
 impl Uses {
     /// The definitions and reads of a program.
     pub fn of(program: &Program) -> Uses {
+        let mut uses = Uses::default();
+        uses.reset(program);
+        uses
+    }
+
+    /// Makes them those of a program.
+    pub fn reset(&mut self, program: &Program) {
         let count = program.temp_count();
-        let mut uses = Uses { definitions: vec![None; count], counts: vec![0; count] };
+        self.definitions.clear();
+        self.definitions.resize(count, None);
+        self.counts.clear();
+        self.counts.resize(count, 0);
         for (block, data) in program.blocks.iter() {
             for &inst in &data.insts {
-                uses.add(program, block, inst);
+                self.add(program, block, inst);
             }
         }
-        uses
     }
 
     /// Counts an instruction of a block.

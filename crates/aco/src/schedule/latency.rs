@@ -10,7 +10,6 @@ use super::is_movable;
 use crate::cost::passes;
 use crate::ir::shape::{self, Variants};
 use crate::ir::{Inst, Op, Program, Temp};
-use std::collections::VecDeque;
 use unwedge_base::entity::Entity;
 use unwedge_isa::amdgcn::cost::{self, UnitCost};
 use unwedge_isa::amdgcn::model::{Form, Format, Trait};
@@ -27,14 +26,24 @@ const LONGER: u32 = 4;
 const SLACK: [u32; 2] = [8, 8];
 const MOST: [u32; 2] = [40, 48];
 
+/// What instructions use that keep their order, one bit each.
+struct Shared;
+
+impl Shared {
+    /// `scc`.
+    const SCC: u8 = 1;
+    /// The register of lane masks for short forms, up to gfx9.
+    const MASK: u8 = 2;
+    /// Memory.
+    const MEMORY: u8 = 4;
+}
+
 /// What constrains the order of an instruction.
 #[derive(Debug, Clone, Copy, Default)]
 struct Facts {
-    scc: bool,
-    mask: bool,
+    /// Bits of [`Shared`].
+    shared: u8,
     fixed_reg: FixedRegUse,
-    /// Memory, or what has effects that are not known.
-    memory: bool,
     /// Nothing moves over it.
     fixed: bool,
     /// Cycles until results are there, and until the next instruction begins.
@@ -89,13 +98,14 @@ fn is_vector(format: Format) -> bool {
 #[derive(Clone, Copy)]
 struct PartState<'a> {
     program: &'a Program,
+    variants: &'a Variants,
     part: &'a [Inst],
     facts: &'a [Facts],
     /// By place in the part: cycles from the start of an instruction to the end of what needs its results.
     heights: &'a [u32],
     reads: &'a PartReads,
     /// Positions of the instructions that have not been placed yet.
-    order: &'a VecDeque<usize>,
+    order: &'a [usize],
     now: u32,
     /// By bank: registers that are alive beyond those before the part, and the most that may be.
     live: [i64; 2],
@@ -123,15 +133,33 @@ impl PartReads {
             self.starts.push(self.temps.len());
         }
     }
-
-    fn of(&self, at: usize) -> &[Temp] {
-        &self.temps[self.starts[at]..self.starts[at + 1]]
-    }
 }
 
-/// Memory of the phase, for all parts of a program.
+/// When the operands of an instruction are there.
+#[derive(Debug, Clone, Copy)]
+struct Arrival {
+    /// The first of the [`PartReads`] that has not been looked at.
+    next: usize,
+    /// When those before it are there.
+    latest: u32,
+}
+
+/// Orders parts of a program.
 pub(super) struct LatencyOrder<'a> {
     variants: &'a Variants,
+    memory: &'a mut LatencyMemory,
+}
+
+/// Memory of the phase.
+#[derive(Debug, Default)]
+pub(super) struct LatencyMemory {
+    temps: TempFacts,
+    part: PartMemory,
+}
+
+/// What is known of temporaries.
+#[derive(Debug, Default)]
+struct TempFacts {
     /// By temporary: how many reads of it are left in the part, whether others read it, and when it is there, or [`PENDING`].
     left: Vec<u32>,
     outside: Vec<bool>,
@@ -140,39 +168,29 @@ pub(super) struct LatencyOrder<'a> {
     heights: Vec<u32>,
     /// How often a temporary is read in the program.
     reads: Vec<u32>,
-    memory: PartMemory,
 }
 
 /// Scratch memory for one part.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct PartMemory {
     reads: PartReads,
     facts: Vec<Facts>,
     heights: Vec<u32>,
-    order: VecDeque<usize>,
+    order: Vec<usize>,
+    arrivals: Vec<Arrival>,
     made: Vec<Inst>,
 }
 
+/// Makes a list of as many equal items.
+fn refill<T: Clone>(list: &mut Vec<T>, count: usize, item: T) {
+    list.clear();
+    list.resize(count, item);
+}
+
 impl<'a> LatencyOrder<'a> {
-    pub fn new(program: &Program, variants: &'a Variants) -> LatencyOrder<'a> {
-        let count = program.temp_count();
-        let mut reads = vec![0; count];
-        for data in program.blocks.values() {
-            for &inst in &data.insts {
-                for temp in program.operands(inst).iter().filter_map(|operand| operand.as_temp()) {
-                    reads[temp.index()] += 1;
-                }
-            }
-        }
-        LatencyOrder {
-            variants,
-            left: vec![0; count],
-            outside: vec![false; count],
-            ready: vec![0; count],
-            heights: vec![0; count],
-            reads,
-            memory: PartMemory::default(),
-        }
+    pub fn new(program: &Program, variants: &'a Variants, memory: &'a mut LatencyMemory) -> LatencyOrder<'a> {
+        memory.temps.reset(program);
+        LatencyOrder { variants, memory }
     }
 
     /// Orders a part.
@@ -180,28 +198,42 @@ impl<'a> LatencyOrder<'a> {
         if part.len() < 3 {
             return;
         }
-        let mut memory = std::mem::take(&mut self.memory);
-        let PartMemory { reads, facts, heights, order, made } = &mut memory;
+        let LatencyOrder { variants, memory: LatencyMemory { temps, part: memory } } = self;
+        let PartMemory { reads, facts, heights, order, arrivals, made } = memory;
         facts.clear();
-        facts.extend(part.iter().map(|inst| self.facts(program, *inst)));
+        facts.extend(part.iter().map(|inst| temps.facts(program, variants, *inst)));
         reads.set(program, part);
-        let most = self.begin(program, part, reads);
-        self.heights(program, part, facts, heights);
+        let most = temps.begin(program, part, reads);
+        temps.heights(program, part, facts, heights);
         order.clear();
         order.extend(0..part.len());
+        arrivals.clear();
+        arrivals.extend(reads.starts.iter().map(|start| Arrival { next: *start, latest: 0 }));
         made.clear();
         let mut live = [0i64; 2];
         let mut now = 0;
-        while !order.is_empty() {
-            let state = PartState { program, part, facts, heights, reads, order, now, live, most };
-            let chosen = self.choose(&state);
-            let Some(at) = order.remove(chosen) else { break };
+        for placed in 0..part.len() {
+            let state = PartState {
+                program,
+                variants,
+                part,
+                facts,
+                heights,
+                reads,
+                order: &order[placed..],
+                now,
+                live,
+                most,
+            };
+            let chosen = temps.choose(&state, arrivals);
+            let at = order[placed + chosen];
+            order.copy_within(placed..placed + chosen, placed + 1);
             let inst = part[at];
-            now = now.max(self.available(reads.of(at)));
-            self.account(program, inst, &mut live);
+            now = now.max(temps.available(reads, at, &mut arrivals[at]));
+            temps.account(program, inst, &mut live);
             for definition in program.definitions(inst) {
                 if let Some(temp) = definition.temp {
-                    self.ready[temp.index()] = now + facts[at].latency;
+                    temps.ready[temp.index()] = now + facts[at].latency;
                 }
             }
             now += facts[at].issue;
@@ -209,9 +241,26 @@ impl<'a> LatencyOrder<'a> {
         }
         part.copy_from_slice(made);
         for temp in part.iter().flat_map(|inst| program.definitions(*inst)).filter_map(|d| d.temp) {
-            self.ready[temp.index()] = 0;
+            temps.ready[temp.index()] = 0;
         }
-        self.memory = memory;
+    }
+}
+
+impl TempFacts {
+    fn reset(&mut self, program: &Program) {
+        let count = program.temp_count();
+        refill(&mut self.left, count, 0);
+        refill(&mut self.outside, count, false);
+        refill(&mut self.ready, count, 0);
+        refill(&mut self.heights, count, 0);
+        refill(&mut self.reads, count, 0);
+        for data in program.blocks.values() {
+            for &inst in &data.insts {
+                for temp in program.operands(inst).iter().filter_map(|operand| operand.as_temp()) {
+                    self.reads[temp.index()] += 1;
+                }
+            }
+        }
     }
 
     /// The heights of a part.
@@ -232,7 +281,7 @@ impl<'a> LatencyOrder<'a> {
         }
     }
 
-    fn facts(&self, program: &Program, inst: Inst) -> Facts {
+    fn facts(&self, program: &Program, variants: &Variants, inst: Inst) -> Facts {
         let mut facts = Facts { issue: 1, ..Facts::default() };
         facts.fixed_reg = FixedRegUse::of(program, inst);
         let Op::Hw(opcode) = program.op(inst) else {
@@ -241,22 +290,28 @@ impl<'a> LatencyOrder<'a> {
         };
         let gpu = &program.gpu;
         let row = opcode.row();
-        let vector = is_vector(row.format);
-        if let Some(variant) = self.variants.widest(opcode) {
-            facts.scc = variant.slots.iter().any(|slot| slot.reg == Reg::SCC.0);
-            if vector {
+        let rdna = gpu.generation() >= Gfx::Gfx10;
+        if let Some(variant) = variants.widest(opcode) {
+            if variant.slots.iter().any(|slot| slot.reg == Reg::SCC.0) {
+                facts.shared |= Shared::SCC;
+            }
+            if !rdna && is_vector(row.format) {
                 let named = |temp: Option<Temp>| temp.is_some_and(|temp| self.reads[temp.index()] > 0);
                 let writes = program.definitions(inst).iter().zip(shape::definitions(variant));
                 let mut reads = program.operands(inst).iter();
                 let masks = row.traits.has(Trait::ReadsMask) || row.traits.has(Trait::DivFmas);
-                facts.mask = writes.filter(|(own, _)| !own.class.is_vgpr()).any(|(own, _)| named(own.temp))
-                    || masks && reads.any(|own| !own.class.is_vgpr() && own.as_temp().is_some());
+                if writes.filter(|(own, _)| !own.class.is_vgpr()).any(|(own, _)| named(own.temp))
+                    || masks && reads.any(|own| !own.class.is_vgpr() && own.as_temp().is_some())
+                {
+                    facts.shared |= Shared::MASK;
+                }
             }
         }
-        facts.memory = row.format.is_memory();
-        facts.fixed = !facts.memory && !is_movable(program, inst);
+        if row.format.is_memory() {
+            facts.shared |= Shared::MEMORY;
+        }
+        facts.fixed = !row.format.is_memory() && !is_movable(program, inst);
         let unit = UnitCost::on(row.unit, gpu);
-        let rdna = gpu.generation() >= Gfx::Gfx10;
         let passes = u32::from(passes(opcode, gpu));
         facts.issue = if rdna { passes } else { unit.latency.into() };
         facts.latency = if rdna { u32::from(unit.latency) + passes - 1 } else { unit.latency.into() };
@@ -324,9 +379,18 @@ impl<'a> LatencyOrder<'a> {
         }
     }
 
-    /// When all of these are available.
-    fn available(&self, temps: &[Temp]) -> u32 {
-        temps.iter().fold(0, |latest, temp| latest.max(self.ready[temp.index()]))
+    /// When all operands of an instruction are available. What is available stays so, so reads are looked at once.
+    fn available(&self, reads: &PartReads, at: usize, arrival: &mut Arrival) -> u32 {
+        let rest = &reads.temps[arrival.next..reads.starts[at + 1]];
+        for temp in rest {
+            let ready = self.ready[temp.index()];
+            if ready == PENDING {
+                return PENDING;
+            }
+            arrival.latest = arrival.latest.max(ready);
+            arrival.next += 1;
+        }
+        arrival.latest
     }
 
     /// How the registers that are alive change with an instruction.
@@ -352,68 +416,62 @@ impl<'a> LatencyOrder<'a> {
     }
 
     /// The place in the order of the next instruction.
-    fn choose(&self, state: &PartState<'_>) -> usize {
-        let PartState { program, part, facts, heights, reads, order, now, live, most } = *state;
+    fn choose(&self, state: &PartState<'_>, arrivals: &mut [Arrival]) -> usize {
+        let PartState { program, part, facts, heights, reads, order, now, live, most, .. } = *state;
         let late_results = program.gpu.generation() >= Gfx::Gfx10;
         let ready_window = if late_results { READY_WINDOW } else { 1 };
-        let mut passed = Facts::default();
+        let (mut shared, mut fixed_reg) = (0, FixedRegUse::None);
         let (mut best, mut least, mut tallest) = (0, u32::MAX, 0);
         for (place, &at) in order.iter().take(WINDOW).enumerate() {
             if least == 0 && place >= ready_window {
                 break;
             }
-            let own = facts[at];
-            let inst = part[at];
-            let available = self.available(reads.of(at));
-            let kept = own.fixed && place > 0
-                || own.scc && passed.scc
-                || own.mask && passed.mask && !late_results
-                || own.fixed_reg.keeps_order(passed.fixed_reg)
-                || own.memory && passed.memory
-                || available == PENDING;
-            if !kept {
+            let own = &facts[at];
+            if own.fixed && place > 0 {
+                break;
+            }
+            let ordered = own.shared & shared != 0 || own.fixed_reg.keeps_order(fixed_reg);
+            let available = if ordered { PENDING } else { self.available(reads, at, &mut arrivals[at]) };
+            if available != PENDING {
                 let wait = available.saturating_sub(now);
                 let fits = || {
-                    let change = self.change(program, inst);
+                    let change = self.change(program, part[at]);
                     (0..2).all(|bank| change[bank] <= 0 || live[bank] + change[bank] <= most[bank])
                 };
                 let taller = wait == least && heights[at] > tallest + LONGER;
-                if (wait < least || taller) && (place == 0 || fits() && !self.overwrites(state, place, inst))
-                {
+                if (wait < least || taller) && (place == 0 || fits() && !overwrites(state, place, part[at])) {
                     (best, least, tallest) = (place, wait, heights[at]);
                 }
             }
             if own.fixed {
                 break;
             }
-            passed.scc |= own.scc;
-            passed.mask |= own.mask;
-            passed.fixed_reg = passed.fixed_reg.with(own.fixed_reg);
-            passed.memory |= own.memory;
+            shared |= own.shared;
+            fixed_reg = fixed_reg.with(own.fixed_reg);
         }
         best
     }
+}
 
-    /// Whether an instruction writes its result over an operand that an earlier one, which has not been placed yet, reads.
-    fn overwrites(&self, state: &PartState<'_>, place: usize, inst: Inst) -> bool {
-        let program = state.program;
-        let Op::Hw(opcode) = program.op(inst) else { return false };
-        let variants = || {
-            let forms = [Form::Native, Form::E32, Form::E64];
-            forms.into_iter().filter_map(|form| self.variants.variant(opcode, form))
-        };
-        let tied = || {
-            variants().flat_map(|variant| {
-                let slots = shape::operands(variant).zip(program.operands(inst));
-                slots.filter(|(slot, _)| slot.access.writes()).filter_map(|(_, operand)| operand.as_temp())
-            })
-        };
-        if tied().next().is_none() {
-            return false;
-        }
-        state.order.iter().take(place).any(|at| {
-            let mut read = program.operands(state.part[*at]).iter().filter_map(|operand| operand.as_temp());
-            read.any(|temp| tied().any(|own| own == temp))
+/// Whether an instruction writes its result over an operand that an earlier one, which has not been placed yet, reads.
+fn overwrites(state: &PartState<'_>, place: usize, inst: Inst) -> bool {
+    let PartState { program, variants, .. } = *state;
+    let Op::Hw(opcode) = program.op(inst) else { return false };
+    let encoded = || {
+        let forms = [Form::Native, Form::E32, Form::E64];
+        forms.into_iter().filter_map(|form| variants.variant(opcode, form))
+    };
+    let tied = || {
+        encoded().flat_map(|variant| {
+            let slots = shape::operands(variant).zip(program.operands(inst));
+            slots.filter(|(slot, _)| slot.access.writes()).filter_map(|(_, operand)| operand.as_temp())
         })
+    };
+    if tied().next().is_none() {
+        return false;
     }
+    state.order.iter().take(place).any(|at| {
+        let mut read = program.operands(state.part[*at]).iter().filter_map(|operand| operand.as_temp());
+        read.any(|temp| tied().any(|own| own == temp))
+    })
 }

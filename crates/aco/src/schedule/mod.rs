@@ -8,9 +8,9 @@
 mod latency;
 
 use crate::ir::shape::Variants;
-use crate::ir::{Inst, Op, Payload, Program, Temp};
+use crate::ir::{Block, Inst, Op, Payload, Program, Temp};
 use crate::opt::is_pure;
-use latency::LatencyOrder;
+use latency::{LatencyMemory, LatencyOrder};
 use unwedge_base::entity::Entity;
 use unwedge_isa::amdgcn::Reg;
 use unwedge_isa::amdgcn::model::{Format, Role, Trait};
@@ -25,24 +25,35 @@ const ADDRESS_LENGTH: usize = 8;
 /// How many registers late exports of a part read at most.
 const EXPORT_BUDGET: u32 = 32;
 
+/// Memory of the phase, kept for the next program.
+#[derive(Debug, Default)]
+pub(crate) struct ScheduleMemory {
+    latency: LatencyMemory,
+    loads: LoadOrder,
+    /// A part with its exports last, and these exports.
+    late: Vec<Inst>,
+    exports: Vec<Inst>,
+    out: Vec<Inst>,
+}
+
 /// Moves loads up.
-pub(crate) fn schedule(program: &mut Program, variants: &Variants) {
-    let blocks: Vec<_> = program.blocks.keys().collect();
-    let mut order = LatencyOrder::new(program, variants);
-    let mut late = Vec::new();
-    let mut loads = LoadOrder { places: vec![None; program.temp_count()], sources: Vec::new() };
-    let mut out = Vec::new();
-    for block in blocks {
+pub(crate) fn schedule(program: &mut Program, variants: &Variants, memory: &mut ScheduleMemory) {
+    let ScheduleMemory { latency, loads, late, exports, out } = memory;
+    let mut order = LatencyOrder::new(program, variants, latency);
+    loads.places.clear();
+    loads.places.resize(program.temp_count(), None);
+    for number in 0..program.blocks.len() {
+        let block = Block::new(number);
         let mut insts = std::mem::take(&mut program.blocks[block].insts);
         out.reserve(insts.len());
         for part in insts.chunk_by(|a, b| !is_border(program, *a) && !is_border(program, *b)) {
             let start = out.len();
-            exports_last(program, part, &mut late);
-            loads.arrange(program, &late, &mut out);
+            exports_last(program, part, late, exports);
+            loads.arrange(program, late, out);
             order.arrange(program, &mut out[start..]);
         }
         insts.clear();
-        program.blocks[block].insts = std::mem::replace(&mut out, insts);
+        program.blocks[block].insts = std::mem::replace(out, insts);
     }
 }
 
@@ -54,9 +65,9 @@ fn is_movable(program: &Program, inst: Inst) -> bool {
 }
 
 /// Copies a part of a block with its exports after what only computes and loads.
-fn exports_last(program: &Program, part: &[Inst], out: &mut Vec<Inst>) {
+fn exports_last(program: &Program, part: &[Inst], out: &mut Vec<Inst>, exports: &mut Vec<Inst>) {
     out.clear();
-    let (mut exports, mut registers) = (Vec::new(), 0);
+    let mut registers = 0;
     for &inst in part {
         if matches!(program.op(inst), Op::Hw(opcode) if opcode.row().role == Role::Export) {
             let reads = program.operands(inst).iter().filter(|operand| operand.as_temp().is_some());
@@ -71,10 +82,10 @@ fn exports_last(program: &Program, part: &[Inst], out: &mut Vec<Inst>) {
         } else {
             exports.push(inst);
         }
-        out.append(&mut exports);
+        out.append(exports);
         registers = 0;
     }
-    out.append(&mut exports);
+    out.append(exports);
 }
 
 /// Whether nothing moves over an instruction.
@@ -119,11 +130,17 @@ fn memory_use(program: &Program, inst: Inst) -> MemoryUse {
 }
 
 /// Memory of the order of loads, for all parts of a program.
+#[derive(Debug, Default)]
 struct LoadOrder {
     /// By temporary: the place in the part of the instruction that defines it.
     places: Vec<Option<u32>>,
     /// What computes the address of a load.
     sources: Vec<usize>,
+    /// By instruction: in which row of loads it comes, and whether it is one of them.
+    levels: Vec<Option<(u32, bool)>>,
+    /// By instruction: the loads that it needs one after the other, if it can come early.
+    depths: Vec<Option<u32>>,
+    open: Vec<usize>,
 }
 
 impl LoadOrder {
@@ -144,11 +161,12 @@ impl LoadOrder {
     }
 
     fn order_loads(&mut self, program: &Program, part: &[Inst], out: &mut Vec<Inst>) {
-        let mut levels = vec![None; part.len()];
+        let (mut levels, mut depths) = (std::mem::take(&mut self.levels), std::mem::take(&mut self.depths));
+        levels.clear();
+        levels.resize(part.len(), None);
+        depths.clear();
         let mut stored = MemoryKinds::NONE;
         let (mut vectors, mut scalars) = (0, 0);
-        // By instruction: the loads that it needs one after the other, if it can come early.
-        let mut depths: Vec<Option<u32>> = Vec::with_capacity(part.len());
         for (at, &inst) in part.iter().enumerate() {
             let operands = program.operands(inst).iter().filter_map(|operand| self.place(operand.as_temp()?));
             let needed = operands.map(|source| depths[source]).try_fold(0, |most, depth| {
@@ -198,6 +216,7 @@ impl LoadOrder {
             }
         }
         out.extend(levels.iter().zip(part).filter(|(level, _)| level.is_none()).map(|(_, inst)| *inst));
+        (self.levels, self.depths) = (levels, depths);
     }
 
     /// Finds the instructions of the part that compute the address of a load of a depth and do not come before it yet. Whether they are few.
@@ -210,8 +229,9 @@ impl LoadOrder {
         depth: u32,
     ) -> bool {
         self.sources.clear();
-        let mut open = vec![at];
-        while let Some(next) = open.pop() {
+        self.open.clear();
+        self.open.push(at);
+        while let Some(next) = self.open.pop() {
             for temp in program.operands(part[next]).iter().filter_map(|operand| operand.as_temp()) {
                 let Some(source) = self.place(temp) else { continue };
                 if levels[source].is_some_and(|(own, _)| own <= depth) || self.sources.contains(&source) {
@@ -221,7 +241,7 @@ impl LoadOrder {
                 if self.sources.len() > ADDRESS_LENGTH {
                     return false;
                 }
-                open.push(source);
+                self.open.push(source);
             }
         }
         true
