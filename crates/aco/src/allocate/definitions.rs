@@ -94,7 +94,17 @@ impl Allocator<'_> {
     }
 
     fn first_window(&self, work: &Work, class: RegClass) -> Option<RegSpan> {
-        self.windows(class).find(|span| self.is_open(work, *span))
+        let mut open = self.tables.file.free_regs();
+        for name in &work.dying {
+            let Some(span) = self.span(*name) else { continue };
+            for first in span.first..span.end() {
+                if self.tables.file.at(first) == Some(*name) {
+                    open.insert(RegSpan { first, count: 1 });
+                }
+            }
+        }
+        work.taken.iter().for_each(|span| open.remove(*span));
+        open.first_window(self.range(class), class.dwords().into(), alignment(class))
     }
 
     /// All places where a class may be, the first ones first.

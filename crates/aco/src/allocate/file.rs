@@ -33,38 +33,96 @@ impl RegSpan {
     }
 }
 
+/// A set of registers.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct RegSet([u64; REGS / 64]);
+
+impl RegSet {
+    pub fn insert(&mut self, span: RegSpan) {
+        for reg in span.first..span.end().min(REGS as u16) {
+            self.0[usize::from(reg / 64)] |= 1 << (reg % 64);
+        }
+    }
+
+    pub fn remove(&mut self, span: RegSpan) {
+        for reg in span.first..span.end().min(REGS as u16) {
+            self.0[usize::from(reg / 64)] &= !(1 << (reg % 64));
+        }
+    }
+
+    /// The first window of some size and alignment within a range whose registers are all in the set. The alignment is 1, 2, or 4.
+    pub fn first_window(&self, range: (u16, u16), count: u16, alignment: u16) -> Option<RegSpan> {
+        let mut starts = self.0;
+        for by in 1..count {
+            let (words, bits) = (usize::from(by / 64), u32::from(by % 64));
+            for (at, start) in starts.iter_mut().enumerate() {
+                let word = |at: usize| self.0.get(at).copied().unwrap_or_default();
+                let high = if bits == 0 { 0 } else { word(at + words + 1) << (64 - bits) };
+                *start &= word(at + words) >> bits | high;
+            }
+        }
+        let aligned = match alignment {
+            1 => u64::MAX,
+            2 => u64::MAX / 3,
+            _ => u64::MAX / 15,
+        };
+        let (from, end) = (usize::from(range.0), usize::from(range.1.saturating_sub(count - 1)));
+        for (at, start) in starts.iter().enumerate().skip(from / 64) {
+            let base = at * 64;
+            let above = if base < from { u64::MAX << (from - base) } else { u64::MAX };
+            let first = base + (start & aligned & above).trailing_zeros() as usize;
+            if first < base + 64 {
+                return (first < end).then_some(RegSpan { first: first as u16, count });
+            }
+        }
+        None
+    }
+}
+
 /// What each register holds.
 #[derive(Debug, Clone)]
-pub(super) struct RegFile(Vec<u32>);
+pub(super) struct RegFile {
+    /// By register: the number of a temporary and one, or 0.
+    held: Vec<u32>,
+    free: RegSet,
+}
 
 impl Default for RegFile {
     fn default() -> RegFile {
-        RegFile(vec![0; REGS])
+        RegFile { held: vec![0; REGS], free: RegSet([u64::MAX; REGS / 64]) }
     }
 }
 
 impl RegFile {
     pub fn clear(&mut self) {
-        self.0.fill(0);
+        self.held.fill(0);
+        self.free = RegSet([u64::MAX; REGS / 64]);
     }
 
     /// The temporary in a register.
     pub fn at(&self, reg: u16) -> Option<Temp> {
-        let held = *self.0.get(usize::from(reg))?;
+        let held = *self.held.get(usize::from(reg))?;
         held.checked_sub(1).map(|index| Temp::new(index as usize))
     }
 
+    /// Registers that hold nothing.
+    pub fn free_regs(&self) -> RegSet {
+        self.free
+    }
+
     pub fn put(&mut self, span: RegSpan, temp: Temp) {
+        self.free.remove(span);
         self.fill(span, temp.index() as u32 + 1);
     }
 
     pub fn free(&mut self, span: RegSpan) {
+        self.free.insert(span);
         self.fill(span, 0);
     }
 
     fn fill(&mut self, span: RegSpan, value: u32) {
         let all = usize::from(span.first)..usize::from(span.end()).min(REGS);
-        if let Some(regs) = self.0.get_mut(all) {
+        if let Some(regs) = self.held.get_mut(all) {
             regs.fill(value);
         }
     }

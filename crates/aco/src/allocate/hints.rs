@@ -123,7 +123,9 @@ impl Hints {
                         self.fixed[temp.index()].get_or_insert(reg);
                     }
                 }
-                if let Some(short) = variants.variant(opcode, Form::E32) {
+                if variants.summary(opcode).short_mask
+                    && let Some(short) = variants.variant(opcode, Form::E32)
+                {
                     self.short_form(short, operands, definitions);
                 }
             }

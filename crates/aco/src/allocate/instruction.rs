@@ -4,7 +4,7 @@
 //! operands that die here are not. So a definition may take the register of such an operand, and a value that moves may not.
 
 use super::Allocator;
-use super::file::RegSpan;
+use super::file::{RegSpan, alignment};
 use crate::error::FinishError;
 use crate::ir::{
     Bound, Definition, Inst, NewInst, Op, Operand, Payload, PhysReg, Program, Pseudo, RegClass, Source, Temp,
@@ -84,7 +84,7 @@ fn is_exempt(reg: PhysReg) -> bool {
 type RegMove = (PhysReg, PhysReg, RegClass);
 
 /// What parallel copies do.
-fn copy_moves(written: &[Definition], read: &[Operand]) -> impl Iterator<Item = RegMove> {
+fn copy_moves(written: &[Definition], read: &[Operand]) -> impl Iterator<Item = RegMove> + Clone {
     written.iter().zip(read).filter_map(|(to, from)| Some((to.reg?, from.reg?, to.class)))
 }
 
@@ -112,7 +112,13 @@ fn vector_moves(op: Op, definitions: &[Definition], operands: &[Operand]) -> Vec
 }
 
 /// Whether some of the scalar registers that are written exchange their values.
-fn has_scalar_cycle(moves: impl Iterator<Item = RegMove>) -> bool {
+fn has_scalar_cycle(moves: impl Iterator<Item = RegMove> + Clone) -> bool {
+    let mut scalar = moves.clone().filter(|(_, _, class)| class.is_sgpr());
+    let meets = |to: RegSpan| moves.clone().any(|(_, from, class)| to.meets(RegSpan::new(from, class)));
+    // Most copies read nothing that others write.
+    if !scalar.any(|(to, _, class)| meets(RegSpan::new(to, class))) {
+        return false;
+    }
     let mut sources = [None; Reg::SCC.0 as usize + 1];
     for (to, from, class) in moves.filter(|(_, _, class)| class.is_sgpr()) {
         for at in 0..u16::from(class.dwords()) {
@@ -351,10 +357,9 @@ impl Allocator<'_> {
 
     /// Registers that are free before the instruction, and stay so.
     pub(super) fn free_for_move(&self, work: &Work, class: RegClass) -> Option<RegSpan> {
-        self.windows(class).find(|span| {
-            self.tables.file.is_free(*span)
-                && !work.taken.iter().chain(&work.reserved).any(|other| other.meets(*span))
-        })
+        let mut free = self.tables.file.free_regs();
+        work.taken.iter().chain(&work.reserved).for_each(|span| free.remove(*span));
+        free.first_window(self.range(class), class.dwords().into(), alignment(class))
     }
 
     /// Gives a value new registers, and a new name if it has none yet from before this instruction. Its old ones are free already.

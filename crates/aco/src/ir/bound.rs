@@ -43,6 +43,13 @@ impl Bound {
         self.definitions.clear();
         self.tied.clear();
         let Some(variant) = variant_of(program, variants, inst) else { return };
+        if let (Op::Hw(opcode), Form::Native) = (program.op(inst), program[inst].form)
+            && !variants.summary(opcode).bound
+        {
+            self.operands.resize(program.operands(inst).len(), None);
+            self.definitions.resize(program.definitions(inst).len(), None);
+            return;
+        }
         let only = |slot: &OperandSlot| match slot.class {
             Class::Fixed | Class::FixedOptional | Class::Implicit => Some(PhysReg::of(Reg(slot.reg))),
             _ => None,

@@ -3,9 +3,9 @@
 //! Never: which of several forms is best; the assembler decides that.
 
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
-use unwedge_isa::amdgcn::model::{Form, Mod, OperandSlot};
+use unwedge_isa::amdgcn::model::{Class, Form, Format, Mod, OperandSlot, Type};
 use unwedge_isa::amdgcn::tables::{self, Variant};
-use unwedge_isa::amdgcn::{Gpu, Opcode};
+use unwedge_isa::amdgcn::{Gpu, Opcode, Reg};
 
 /// How many forms an instruction may have.
 const FORMS: usize = Form::ALL.len();
@@ -14,12 +14,28 @@ const NONE: u16 = u16::MAX;
 /// By form: the number of a variant, or [`NONE`].
 type FormNumbers = [u16; FORMS];
 
+/// What is often asked of the most general variant of an opcode.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OpSummary {
+    /// How many registers it writes: its result, and possibly `scc` or a mask. One if the GPU does not have the opcode.
+    pub definitions: u8,
+    /// Which operand is a lane mask.
+    pub mask: Option<u8>,
+    /// It has a short encoding, which takes a literal on GPUs whose long encoding does not.
+    pub short: bool,
+    /// Some operand or definition can be in one register only.
+    pub bound: bool,
+    /// Its short encoding has a mask in `vcc`.
+    pub short_mask: bool,
+}
+
 /// The variants of a GPU, by opcode and form.
 #[derive(Debug, Clone)]
 pub struct Variants {
     gpu: Gpu,
     numbers: Arc<[FormNumbers]>,
     halves: Arc<[FormNumbers]>,
+    summaries: Arc<[OpSummary]>,
 }
 
 /// The variants of the GPUs that were asked for.
@@ -73,11 +89,13 @@ impl Variants {
         if let Some(own) = known.iter().find(|variants| variants.gpu == *gpu) {
             return own.clone();
         }
-        let own = Variants {
+        let mut own = Variants {
             gpu: *gpu,
             numbers: form_numbers(gpu, tables::has),
             halves: form_numbers(gpu, tables::has_halves),
+            summaries: Arc::default(),
         };
+        own.summaries = tables::rows().iter().map(|row| own.summarized(row.opcode)).collect();
         known.push(own.clone());
         own
     }
@@ -118,6 +136,35 @@ impl Variants {
     /// Whether the GPU has an opcode in any form.
     pub fn has(&self, opcode: Opcode) -> bool {
         self.numbers.get(opcode as usize).is_some_and(|numbers| *numbers != [NONE; FORMS])
+    }
+
+    fn summarized(&self, opcode: Opcode) -> OpSummary {
+        let Some(variant) = self.widest(opcode) else {
+            return OpSummary { definitions: 1, ..OpSummary::default() };
+        };
+        let mask = operands(variant).position(|slot| slot.ty == Type::Mask).map(|at| at as u8);
+        let written = definitions(variant).count() as u8;
+        let format = opcode.row().format;
+        let short = self.variant(opcode, Form::E32);
+        let is_vcc = |slot: &OperandSlot| slot.reg == Reg::VCC.0 && slot.ty == Type::Mask;
+        OpSummary {
+            definitions: written,
+            mask,
+            short: short.is_some()
+                && matches!(format, Format::Vop1 | Format::Vop2)
+                && mask.is_none()
+                && written == 1,
+            bound: slots(variant).iter().any(|slot| {
+                let only = matches!(slot.class, Class::Fixed | Class::FixedOptional | Class::Implicit);
+                only || slot.access.reads() && slot.access.writes()
+            }),
+            short_mask: short.is_some_and(|short| slots(short).iter().any(is_vcc)),
+        }
+    }
+
+    /// What is often asked of an opcode.
+    pub fn summary(&self, opcode: Opcode) -> OpSummary {
+        self.summaries.get(opcode as usize).copied().unwrap_or_default()
     }
 
     /// The most general variant: the native one, the encoding with three operands, or the short one.

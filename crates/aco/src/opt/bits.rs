@@ -60,6 +60,10 @@ fn kept_bits(program: &Program, made: &MixMap<Temp, Block>) -> MixSet<Temp> {
 
 /// Moves the selects.
 pub(super) fn choose_early(program: &mut Program) {
+    let mut insts = program.blocks.values().flat_map(|data| &data.insts);
+    if insts.all(|inst| chosen_by(program, *inst).is_none()) {
+        return;
+    }
     let mut moved: MixMap<Temp, Vec<Inst>> = MixMap::default();
     let mut all: MixSet<Inst> = MixSet::default();
     let blocks_of_bits = bits_of_blocks(program);

@@ -19,7 +19,8 @@ impl MakerKind {
     /// It is of mixed precision.
     pub const MIXED: u8 = 16;
 
-    fn of(op: Op) -> u8 {
+    /// The kinds of an instruction.
+    pub fn of(op: Op) -> u8 {
         use Opcode as O;
         match op {
             Op::Pseudo(Pseudo::ExtractVector | Pseudo::SplitVector | Pseudo::Extract) => Self::PART,

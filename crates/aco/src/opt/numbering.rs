@@ -195,10 +195,15 @@ pub(super) fn number(
         });
         program.blocks[block].insts = insts;
     }
-    // Phis at loop headers, and blocks that only the wave comes to.
+    // Blocks that only the wave comes to, and phis at loop headers. What else reads a value comes after what computes it.
     for block in program.blocks.keys() {
+        let seen = dominators.dominates(block, block);
         for at in 0..program.blocks[block].insts.len() {
-            rename(program, program.blocks[block].insts[at], same);
+            let inst = program.blocks[block].insts[at];
+            if seen && !program.op(inst).is_phi() {
+                break;
+            }
+            rename(program, inst, same);
         }
     }
 }

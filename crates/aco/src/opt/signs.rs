@@ -1,6 +1,7 @@
 //! Signs of floats: instructions of floating point negate what they read, or take its absolute value, by modifiers.
 
 use super::combine::Combiner;
+use super::makers::MakerKind;
 use crate::ir::shape;
 use crate::ir::{Inst, Op, Operand, OperandList};
 use unwedge_isa::amdgcn::model::{Form, Format, Gfx, Mod, OperandSlot, Role, Type};
@@ -164,6 +165,10 @@ impl Combiner<'_> {
 
     /// A change of the sign of a product that nothing else reads: the factors have it instead.
     pub(super) fn sign_of_product(&mut self, inst: Inst) -> bool {
+        let may_change = MakerKind::of(self.program.op(inst)) & MakerKind::SIGN != 0;
+        if !may_change {
+            return false;
+        }
         for (ty, product) in [(Type::F32, Opcode::v_mul_f32), (Type::F16, Opcode::v_mul_f16)] {
             // Denormals of a product are zeros before its sign changes.
             let Some(signed) = self.sign_change(inst, ty, true) else { continue };

@@ -41,51 +41,60 @@ impl Shared {
 /// What constrains the order of an instruction.
 #[derive(Debug, Clone, Copy, Default)]
 struct Facts {
+    /// Its place in the part.
+    at: u32,
     /// Bits of [`Shared`].
     shared: u8,
-    fixed_reg: FixedRegUse,
     /// Nothing moves over it.
     fixed: bool,
-    /// Cycles until results are there, and until the next instruction begins.
+    fixed_reg: FixedRegUse,
+    /// Cycles from its start to the end of what needs its results.
+    height: u32,
+}
+
+/// How long an instruction takes.
+#[derive(Debug, Clone, Copy, Default)]
+struct Cycles {
+    /// Until results are there.
     latency: u32,
+    /// Until the next instruction begins.
     issue: u32,
 }
 
-/// How an instruction uses temporaries that must be in one particular register.
+/// How an instruction uses temporaries that must be in one particular register: not, reads one (its number and one), or in another way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum FixedRegUse {
-    #[default]
-    None,
-    /// It reads this one.
-    Reads(Temp),
-    /// It reads several, or writes one.
-    Other,
-}
+struct FixedRegUse(u32);
 
 impl FixedRegUse {
+    const NONE: FixedRegUse = FixedRegUse(0);
+    /// It reads several, or writes one.
+    const OTHER: FixedRegUse = FixedRegUse(u32::MAX);
+
     fn of(program: &Program, inst: Inst) -> FixedRegUse {
         if program.definitions(inst).iter().any(|own| own.temp.is_some() && own.reg.is_some()) {
-            return FixedRegUse::Other;
+            return FixedRegUse::OTHER;
         }
         let fixed = program.operands(inst).iter().filter(|own| own.reg.is_some());
         fixed
             .filter_map(|own| own.as_temp())
-            .map(FixedRegUse::Reads)
-            .fold(FixedRegUse::None, FixedRegUse::with)
+            .map(|temp| FixedRegUse(temp.index() as u32 + 1))
+            .fold(FixedRegUse::NONE, FixedRegUse::with)
     }
 
     fn with(self, other: FixedRegUse) -> FixedRegUse {
         match (self, other) {
-            (own, FixedRegUse::None) => own,
-            (FixedRegUse::None, own) => own,
+            (own, FixedRegUse::NONE) => own,
+            (FixedRegUse::NONE, own) => own,
             (own, other) if own == other => own,
-            _ => FixedRegUse::Other,
+            _ => FixedRegUse::OTHER,
         }
     }
 
     /// Whether the order of two instructions is kept, because both need the same register.
     fn keeps_order(self, other: FixedRegUse) -> bool {
-        self != FixedRegUse::None && other != FixedRegUse::None && self.with(other) == FixedRegUse::Other
+        self != FixedRegUse::NONE
+            && other != FixedRegUse::NONE
+            && (self != other || self == FixedRegUse::OTHER)
     }
 }
 
@@ -100,12 +109,9 @@ struct PartState<'a> {
     program: &'a Program,
     variants: &'a Variants,
     part: &'a [Inst],
-    facts: &'a [Facts],
-    /// By place in the part: cycles from the start of an instruction to the end of what needs its results.
-    heights: &'a [u32],
     reads: &'a PartReads,
-    /// Positions of the instructions that have not been placed yet.
-    order: &'a [usize],
+    /// The instructions that have not been placed yet.
+    order: &'a [Facts],
     now: u32,
     /// By bank: registers that are alive beyond those before the part, and the most that may be.
     live: [i64; 2],
@@ -174,9 +180,8 @@ struct TempFacts {
 #[derive(Debug, Default)]
 struct PartMemory {
     reads: PartReads,
-    facts: Vec<Facts>,
-    heights: Vec<u32>,
-    order: Vec<usize>,
+    cycles: Vec<Cycles>,
+    order: Vec<Facts>,
     arrivals: Vec<Arrival>,
     made: Vec<Inst>,
 }
@@ -199,44 +204,37 @@ impl<'a> LatencyOrder<'a> {
             return;
         }
         let LatencyOrder { variants, memory: LatencyMemory { temps, part: memory } } = self;
-        let PartMemory { reads, facts, heights, order, arrivals, made } = memory;
-        facts.clear();
-        facts.extend(part.iter().map(|inst| temps.facts(program, variants, *inst)));
+        let PartMemory { reads, cycles, order, arrivals, made } = memory;
+        cycles.clear();
+        order.clear();
+        for (at, inst) in (0..).zip(part.iter()) {
+            let (facts, own) = temps.facts(program, variants, *inst);
+            order.push(Facts { at, ..facts });
+            cycles.push(own);
+        }
         reads.set(program, part);
         let most = temps.begin(program, part, reads);
-        temps.heights(program, part, facts, heights);
-        order.clear();
-        order.extend(0..part.len());
+        temps.heights(program, part, cycles, order);
         arrivals.clear();
         arrivals.extend(reads.starts.iter().map(|start| Arrival { next: *start, latest: 0 }));
         made.clear();
         let mut live = [0i64; 2];
         let mut now = 0;
         for placed in 0..part.len() {
-            let state = PartState {
-                program,
-                variants,
-                part,
-                facts,
-                heights,
-                reads,
-                order: &order[placed..],
-                now,
-                live,
-                most,
-            };
+            let state =
+                PartState { program, variants, part, reads, order: &order[placed..], now, live, most };
             let chosen = temps.choose(&state, arrivals);
-            let at = order[placed + chosen];
+            let at = order[placed + chosen].at as usize;
             order.copy_within(placed..placed + chosen, placed + 1);
             let inst = part[at];
             now = now.max(temps.available(reads, at, &mut arrivals[at]));
             temps.account(program, inst, &mut live);
             for definition in program.definitions(inst) {
                 if let Some(temp) = definition.temp {
-                    temps.ready[temp.index()] = now + facts[at].latency;
+                    temps.ready[temp.index()] = now + cycles[at].latency;
                 }
             }
-            now += facts[at].issue;
+            now += cycles[at].issue;
             made.push(inst);
         }
         part.copy_from_slice(made);
@@ -264,16 +262,15 @@ impl TempFacts {
     }
 
     /// The heights of a part.
-    fn heights(&mut self, program: &Program, part: &[Inst], facts: &[Facts], heights: &mut Vec<u32>) {
-        heights.clear();
-        heights.resize(part.len(), 0);
+    fn heights(&mut self, program: &Program, part: &[Inst], cycles: &[Cycles], facts: &mut [Facts]) {
         for (at, &inst) in part.iter().enumerate().rev() {
             let written = program.definitions(inst).iter().filter_map(|definition| definition.temp);
             let next = written.map(|temp| std::mem::take(&mut self.heights[temp.index()])).max();
-            heights[at] = facts[at].latency + next.unwrap_or_default();
+            let height = cycles[at].latency + next.unwrap_or_default();
+            facts[at].height = height;
             for temp in program.operands(inst).iter().filter_map(|operand| operand.as_temp()) {
                 let place = &mut self.heights[temp.index()];
-                *place = heights[at].max(*place);
+                *place = height.max(*place);
             }
         }
         for temp in part.iter().flat_map(|inst| program.operands(*inst)).filter_map(|own| own.as_temp()) {
@@ -281,12 +278,12 @@ impl TempFacts {
         }
     }
 
-    fn facts(&self, program: &Program, variants: &Variants, inst: Inst) -> Facts {
-        let mut facts = Facts { issue: 1, ..Facts::default() };
+    fn facts(&self, program: &Program, variants: &Variants, inst: Inst) -> (Facts, Cycles) {
+        let mut facts = Facts::default();
         facts.fixed_reg = FixedRegUse::of(program, inst);
         let Op::Hw(opcode) = program.op(inst) else {
             facts.fixed = !is_movable(program, inst);
-            return facts;
+            return (facts, Cycles { latency: 0, issue: 1 });
         };
         let gpu = &program.gpu;
         let row = opcode.row();
@@ -313,9 +310,9 @@ impl TempFacts {
         facts.fixed = !row.format.is_memory() && !is_movable(program, inst);
         let unit = UnitCost::on(row.unit, gpu);
         let passes = u32::from(passes(opcode, gpu));
-        facts.issue = if rdna { passes } else { unit.latency.into() };
-        facts.latency = if rdna { u32::from(unit.latency) + passes - 1 } else { unit.latency.into() };
-        facts.latency += match row.format {
+        let issue = if rdna { passes } else { unit.latency.into() };
+        let mut latency = if rdna { u32::from(unit.latency) + passes - 1 } else { unit.latency.into() };
+        latency += match row.format {
             Format::Smem if program.operands(inst).first().is_some_and(|base| base.class.dwords() == 2) => {
                 cost::NEAR_SMEM_LATENCY as u32
             }
@@ -325,7 +322,7 @@ impl TempFacts {
             format if format.is_memory() => cost::late(Event::Load, Counter::Memory).into(),
             _ => 0,
         };
-        facts
+        (facts, Cycles { latency, issue })
     }
 
     /// Counts reads, and returns the most registers that may be alive at once.
@@ -417,30 +414,29 @@ impl TempFacts {
 
     /// The place in the order of the next instruction.
     fn choose(&self, state: &PartState<'_>, arrivals: &mut [Arrival]) -> usize {
-        let PartState { program, part, facts, heights, reads, order, now, live, most, .. } = *state;
+        let PartState { program, part, reads, order, now, live, most, .. } = *state;
         let late_results = program.gpu.generation() >= Gfx::Gfx10;
         let ready_window = if late_results { READY_WINDOW } else { 1 };
-        let (mut shared, mut fixed_reg) = (0, FixedRegUse::None);
+        let (mut shared, mut fixed_reg) = (0, FixedRegUse::NONE);
         let (mut best, mut least, mut tallest) = (0, u32::MAX, 0);
-        for (place, &at) in order.iter().take(WINDOW).enumerate() {
-            if least == 0 && place >= ready_window {
+        for (place, own) in order[..order.len().min(WINDOW)].iter().enumerate() {
+            if least == 0 && place >= ready_window || own.fixed && place > 0 {
                 break;
             }
-            let own = &facts[at];
-            if own.fixed && place > 0 {
-                break;
-            }
-            let ordered = own.shared & shared != 0 || own.fixed_reg.keeps_order(fixed_reg);
-            let available = if ordered { PENDING } else { self.available(reads, at, &mut arrivals[at]) };
+            let at = own.at as usize;
+            let kept = own.shared & shared != 0
+                || own.fixed_reg.keeps_order(fixed_reg)
+                || least == 0 && own.height <= tallest + LONGER;
+            let available = if kept { PENDING } else { self.available(reads, at, &mut arrivals[at]) };
             if available != PENDING {
                 let wait = available.saturating_sub(now);
                 let fits = || {
                     let change = self.change(program, part[at]);
                     (0..2).all(|bank| change[bank] <= 0 || live[bank] + change[bank] <= most[bank])
                 };
-                let taller = wait == least && heights[at] > tallest + LONGER;
+                let taller = wait == least && own.height > tallest + LONGER;
                 if (wait < least || taller) && (place == 0 || fits() && !overwrites(state, place, part[at])) {
-                    (best, least, tallest) = (place, wait, heights[at]);
+                    (best, least, tallest) = (place, wait, own.height);
                 }
             }
             if own.fixed {
@@ -470,8 +466,9 @@ fn overwrites(state: &PartState<'_>, place: usize, inst: Inst) -> bool {
     if tied().next().is_none() {
         return false;
     }
-    state.order.iter().take(place).any(|at| {
-        let mut read = program.operands(state.part[*at]).iter().filter_map(|operand| operand.as_temp());
+    state.order.iter().take(place).any(|earlier| {
+        let mut read =
+            program.operands(state.part[earlier.at as usize]).iter().filter_map(|operand| operand.as_temp());
         read.any(|temp| tied().any(|own| own == temp))
     })
 }

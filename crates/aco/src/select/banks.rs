@@ -28,6 +28,7 @@ impl Banks {
             banks: Banks::default(),
             first: SecondaryMap::default(),
             changed: true,
+            loops: false,
         };
         walk.banks.vector.reset(func.value_count());
         // Values only change from scalar to vector, so this ends.
@@ -36,6 +37,10 @@ impl Banks {
             walk.first.reset(func.value_count());
             for inst in func.walk() {
                 walk.inst(inst);
+            }
+            // Without a loop nothing is read before it is made.
+            if !walk.loops {
+                break;
             }
         }
         walk.banks
@@ -72,6 +77,8 @@ struct Walk<'a> {
     /// The first value that arrives at a result or parameter.
     first: SecondaryMap<Value, Option<Value>>,
     changed: bool,
+    /// There is a loop.
+    loops: bool,
 }
 
 impl Walk<'_> {
@@ -98,6 +105,7 @@ impl Walk<'_> {
                 }
             }
             Payload::Body(body) => {
+                self.loops = true;
                 for (&param, &arg) in func.params(body).iter().zip(func.args(inst)) {
                     if self.banks.vector[arg] || self.divergence.is_divergent(param) {
                         self.mark(param);

@@ -2,40 +2,18 @@
 //! vector ALU reads. It copies what does not fit.
 
 use super::Selector;
-use crate::ir::shape::{self, Variants};
+use crate::ir::shape::{self, OpSummary, Variants};
 use crate::ir::{Definition, NewInst, Operand, OperandList, PhysReg, Pseudo, RegClass, Source};
 use crate::machine;
 use unwedge_base::inline::InlineList;
-use unwedge_isa::amdgcn::model::{Form, Format, Gfx, Type};
+use unwedge_isa::amdgcn::model::{Form, Gfx, Type};
 use unwedge_isa::amdgcn::{Mods, Opcode};
 use unwedge_shader::ir::Value;
 
-/// What an opcode reads and writes, as far as the rules of operands need it.
-struct OpShape {
-    /// How many registers it writes: its result, and possibly `scc` or a mask.
-    definitions: usize,
-    /// Which operand is a lane mask.
-    mask: Option<usize>,
-    /// It has a short encoding, which takes a literal on GPUs whose long encoding does not.
-    short: bool,
-}
-
-fn op_shape(variants: &Variants, opcode: Opcode) -> OpShape {
-    let Some(variant) = variants.widest(opcode) else {
-        return OpShape { definitions: 1, mask: None, short: false };
-    };
-    let mask = shape::operands(variant).position(|slot| slot.ty == Type::Mask);
-    let definitions = shape::definitions(variant).count();
-    let short = variants.variant(opcode, Form::E32).is_some()
-        && matches!(opcode.row().format, Format::Vop1 | Format::Vop2)
-        && mask.is_none()
-        && definitions == 1;
-    OpShape { definitions, mask, short }
-}
-
-/// Types of what an opcode reads, in the order of operands.
-fn operand_types(variants: &Variants, opcode: Opcode) -> impl Iterator<Item = Type> + use<> {
-    variants.widest(opcode).into_iter().flat_map(shape::operands).map(|slot| slot.ty)
+/// The type of what an opcode reads as one of its operands.
+fn operand_type(variants: &Variants, opcode: Opcode, at: usize) -> Type {
+    let slot = variants.widest(opcode).and_then(|variant| shape::operands(variant).nth(at));
+    slot.map_or(Type::B32, |slot| slot.ty)
 }
 
 impl Selector<'_> {
@@ -208,8 +186,8 @@ impl Selector<'_> {
         let temp = self.program.make_temp(class);
         let operands = self.scalar_operands(opcode, operands);
         let both = [Definition::temp(temp, class), Definition::reg(PhysReg::SCC, RegClass::S1)];
-        let count = op_shape(&self.variants, opcode).definitions.clamp(1, 2);
-        self.add(&NewInst::hw(opcode, &both[..count], &operands));
+        let count = self.variants.summary(opcode).definitions.clamp(1, 2);
+        self.add(&NewInst::hw(opcode, &both[..count.into()], &operands));
         Operand::temp(temp, class)
     }
 
@@ -230,14 +208,12 @@ impl Selector<'_> {
 
     /// Operands for a scalar instruction: no vector registers, and at most one literal.
     fn scalar_operands(&mut self, opcode: Opcode, operands: &[Operand]) -> OperandList {
-        let mut types = operand_types(&self.variants, opcode);
         let mut literal = None;
         let mut new = OperandList::new();
-        for operand in operands {
-            let ty = types.next().unwrap_or(Type::B32);
+        for (at, operand) in operands.iter().enumerate() {
             let mut operand = self.in_scalar(*operand);
             if let Some(bits) = operand.as_const()
-                && !self.is_inline(bits, ty)
+                && !self.is_inline(bits, operand_type(&self.variants, opcode, at))
             {
                 let wide = operand.class.bytes() > 4;
                 if wide || literal.is_some_and(|other| other != bits) {
@@ -300,23 +276,25 @@ impl Selector<'_> {
 
     /// Operands for the vector ALU: as many scalar values and literals as it may read.
     fn vector_operands(&mut self, opcode: Opcode, operands: &[Operand], plain: bool) -> OperandList {
-        let OpShape { mask, short, .. } = op_shape(&self.variants, opcode);
-        let mut types = operand_types(&self.variants, opcode);
+        let OpSummary { mask, short, .. } = self.variants.summary(opcode);
+        let mask = mask.map(usize::from);
         let slow = matches!(opcode, Opcode::v_lshlrev_b64 | Opcode::v_lshrrev_b64 | Opcode::v_ashrrev_i64);
         let gfx10 = self.gfx >= Gfx::Gfx10;
         let limit = if gfx10 && !slow { 2 } else { 1 };
         let mut new = OperandList::from(operands);
-        let mut scalars: InlineList<Source, 4> =
-            mask.and_then(|at| new.get(at)).map(|operand| operand.source).into_iter().collect();
+        let mut scalars = InlineList::<Source, 4>::new();
+        scalars.extend(mask.and_then(|at| new.get(at)).map(|operand| operand.source));
         let mut literal = None;
         // Before gfx10 a literal is the first operand, and everything else is in vector registers.
         for (at, slot) in new.iter_mut().enumerate() {
-            let ty = types.next().unwrap_or(Type::B32);
             if Some(at) == mask {
                 continue;
             }
             let operand = *slot;
-            let fits = if let Some(bits) = operand.as_const().filter(|bits| !self.is_inline(*bits, ty)) {
+            let literal_of = operand
+                .as_const()
+                .filter(|bits| !self.is_inline(*bits, operand_type(&self.variants, opcode, at)));
+            let fits = if let Some(bits) = literal_of {
                 let first = if gfx10 { true } else { short && plain && at == 0 };
                 let same = literal == Some(bits);
                 let fits = operand.class.bytes() <= 4

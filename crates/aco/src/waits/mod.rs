@@ -61,6 +61,11 @@ fn follow(insts: &[MachineInst], gpu: &Gpu, pending: &mut PendingSet, all: bool,
             continue;
         }
         let mut numbers = if all { [Some(0); Counter::COUNT] } else { pending.needs(&inst.inst, gpu) };
+        if numbers.iter().chain(&asked).all(Option::is_none) {
+            out.push(*inst);
+            pending.begin(&inst.inst, gpu);
+            continue;
+        }
         join_stores(&insts[at..], gpu, pending, &mut numbers);
         for ((counter, number), asked) in Counter::ALL.iter().zip(&mut numbers).zip(&mut asked) {
             let least = match (*number, asked.take()) {

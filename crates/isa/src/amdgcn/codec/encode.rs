@@ -4,7 +4,7 @@ use super::decode::{decode_executed, empty_sources};
 use super::{InstWords, mem};
 use crate::amdgcn::inst::{Inst, Operand, RegHalf};
 use crate::amdgcn::model::{Class, Encoding, EncodingLayout, Field, FieldBits, Mod, NO_OPCODE, OperandSlot};
-use crate::amdgcn::{Gpu, Reg, regs, tables};
+use crate::amdgcn::{Gpu, Mods, Reg, regs, tables};
 
 /// Why an instruction has no words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -252,7 +252,11 @@ fn encode_used(inst: &Inst, gpu: &Gpu) -> Result<InstWords, InstEncodeError> {
     for (field, value) in empty_sources(variant, layout, gpu) {
         maker.put(field, value);
     }
+    let plain = inst.mods == Mods::default();
     for slot in variant.mods.iter() {
+        if plain && !matches!(slot.id, Mod::En | Mod::Ones) && slot.field != Field::FiCode {
+            continue;
+        }
         let value = if slot.id == Mod::En {
             // The sources that are there.
             match inst.mods.get(Mod::Compr) {
