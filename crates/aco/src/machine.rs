@@ -147,7 +147,10 @@ fn with_variant(program: &Program, inst: Inst, number: u16) -> Option<amdgcn::In
     made.mods = program[inst].mods;
     // The short encodings have no modifier for this, so their operands say it.
     let mut upper = 0;
-    if !variant.has_mod(Mod::OpSel) && variant.slots.iter().any(|slot| slot.class.encodes_half()) {
+    if made.mods.has(Mod::OpSel)
+        && !variant.has_mod(Mod::OpSel)
+        && variant.slots.iter().any(|slot| slot.class.encodes_half())
+    {
         upper = made.mods.get(Mod::OpSel);
         made.mods.set(Mod::OpSel, 0);
     }

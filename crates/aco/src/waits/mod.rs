@@ -32,13 +32,12 @@ fn insert_for(program: &mut MachineProgram, all: bool) {
     let gpu = program.gpu;
     let count = program.blocks.len();
     let mut starts: Vec<PendingSet> = vec![PendingSet::default(); count];
-    let mut made: Vec<Vec<MachineInst>> = vec![Vec::new(); count];
+    let mut made: Vec<Vec<(usize, MachineInst)>> = vec![Vec::new(); count];
     let mut due: BTreeSet<usize> = (0..count).collect();
     while let Some(block) = due.pop_first() {
         let mut pending = starts[block].clone();
         // The last result of a block is the right one, because a block whose start changes is followed again.
         made[block].clear();
-        made[block].reserve(program.blocks[block].insts.len() + 4);
         follow(&program.blocks[block].insts, &gpu, &mut pending, all, &mut made[block]);
         for succ in &program.blocks[block].succs {
             if starts[*succ].join(&pending) {
@@ -46,23 +45,45 @@ fn insert_for(program: &mut MachineProgram, all: bool) {
             }
         }
     }
-    for (block, insts) in program.blocks.iter_mut().zip(made) {
-        block.insts = insts;
+    for (block, waits) in program.blocks.iter_mut().zip(made) {
+        block.insts.retain(|inst| inst.inst.row().role != Role::Wait);
+        insert_at(&mut block.insts, &waits);
     }
 }
 
-/// Follows a block; `out` gets its instructions with waits between them.
-fn follow(insts: &[MachineInst], gpu: &Gpu, pending: &mut PendingSet, all: bool, out: &mut Vec<MachineInst>) {
+/// Puts instructions at the places of a block that are given with them, in ascending order.
+fn insert_at(insts: &mut Vec<MachineInst>, new: &[(usize, MachineInst)]) {
+    let Some((_, filler)) = new.first() else { return };
+    let mut end = insts.len();
+    insts.resize(end + new.len(), *filler);
+    for (more, (at, wait)) in new.iter().enumerate().rev() {
+        insts.copy_within(*at..end, at + more + 1);
+        insts[at + more] = *wait;
+        end = *at;
+    }
+}
+
+/// Follows a block; `out` gets waits, each with the place of the instruction before which it comes. Waits of the block itself are among them.
+fn follow(
+    insts: &[MachineInst],
+    gpu: &Gpu,
+    pending: &mut PendingSet,
+    all: bool,
+    out: &mut Vec<(usize, MachineInst)>,
+) {
     let generation = gpu.generation();
     let mut asked: WaitNumbers = [None; Counter::COUNT];
+    // Places count what is not a wait.
+    let mut end = 0;
     for (at, inst) in insts.iter().enumerate() {
         if inst.inst.row().role == Role::Wait {
             ask(inst, generation, &mut asked);
             continue;
         }
+        let place = end;
+        end += 1;
         let mut numbers = if all { [Some(0); Counter::COUNT] } else { pending.needs(&inst.inst, gpu) };
         if numbers.iter().chain(&asked).all(Option::is_none) {
-            out.push(*inst);
             pending.begin(&inst.inst, gpu);
             continue;
         }
@@ -74,15 +95,14 @@ fn follow(insts: &[MachineInst], gpu: &Gpu, pending: &mut PendingSet, all: bool,
             };
             *number = least.filter(|number| pending.wait(*counter, *number));
         }
-        write(&numbers, gpu, out);
-        out.push(*inst);
+        write(&numbers, place, gpu, out);
         pending.begin(&inst.inst, gpu);
     }
     // A wait at the end of a block holds for what comes next.
     for (counter, number) in Counter::ALL.iter().zip(&mut asked) {
         *number = number.filter(|number| pending.wait(*counter, *number));
     }
-    write(&asked, gpu, out);
+    write(&asked, end, gpu, out);
 }
 
 /// The most consecutive stores with a common wait.
@@ -135,8 +155,8 @@ const WAITS: [Opcode; 11] = [
     Opcode::s_wait_expcnt,
 ];
 
-/// Writes waits for some numbers.
-fn write(numbers: &WaitNumbers, gpu: &Gpu, out: &mut Vec<MachineInst>) {
+/// Writes waits for some numbers, which come before the instruction at a place.
+fn write(numbers: &WaitNumbers, at: usize, gpu: &Gpu, out: &mut Vec<(usize, MachineInst)>) {
     if numbers.iter().all(Option::is_none) {
         return;
     }
@@ -158,6 +178,7 @@ fn write(numbers: &WaitNumbers, gpu: &Gpu, out: &mut Vec<MachineInst>) {
         let number = Operand::Imm(immediate.into());
         let operands = [Operand::reg(Reg::NULL, 1), number];
         let with_null = opcode == Opcode::s_waitcnt_vscnt;
-        out.extend(plain(opcode, if with_null { &operands } else { &operands[1..] }, gpu));
+        let wait = plain(opcode, if with_null { &operands } else { &operands[1..] }, gpu);
+        out.extend(wait.map(|wait| (at, wait)));
     }
 }
