@@ -5,7 +5,7 @@
 
 use super::commutes;
 use super::folding::{fold, make_constant};
-use super::rules::{LETTERS, Letter, Literal, Parsed, Pattern, RuleClass, rules_of};
+use super::rules::{LETTERS, Letter, Literal, OpSet, Parsed, Pattern, RuleClass, rules_of};
 use crate::ir::{Base, Builder, Function, Inst, Op, Payload, Rule, Shader, ShaderInfo, Traits, Type, Value};
 use crate::semantics::Eval;
 use unwedge_base::entity::SecondaryMap;
@@ -78,16 +78,11 @@ fn rewrite(func: &mut Function, inst: Inst, info: &ShaderInfo) -> Rewritten {
     if rules.is_empty() {
         return Rewritten::No;
     }
-    let mut ops = [None; OPERANDS];
-    let args = func.args(inst);
-    for (op, &arg) in ops.iter_mut().zip(args) {
-        *op = func.def_inst(arg).map(|def| func.op(def));
+    let mut ops = OpSet::default();
+    for def in func.args(inst).iter().filter_map(|arg| func.def_inst(*arg)) {
+        ops.insert(func.op(def));
     }
-    let ops = ops.get(..args.len());
-    for rule in rules {
-        if ops.is_some_and(|ops| !rule.needs.may_match(ops)) {
-            continue;
-        }
+    for rule in rules.iter().filter(|rule| rule.needs.may_match(ops)) {
         let mut matcher = Matcher { func, info, letters: [None; LETTERS], exact: func.exact(inst) };
         if !matcher.operands(func.op(inst), func.args(inst), &rule.find) {
             continue;

@@ -105,6 +105,16 @@ impl Marker<'_> {
     /// Marks a value, and the values that may become it, without recursion.
     fn uses(&mut self, value: Value) {
         let (func, jumps) = (self.func, self.jumps);
+        if self.used[value] {
+            return;
+        }
+        if let ValueDef::Result(inst, _) = func.def(value)
+            && !func.op(inst).has(Traits::STRUCTURED)
+        {
+            self.used[value] = true;
+            self.mark(inst);
+            return;
+        }
         let mut stack = std::mem::take(&mut self.open);
         stack.push(value);
         while let Some(value) = stack.pop() {

@@ -300,33 +300,45 @@ pub(super) struct Parsed {
     pub needs: OperandNeeds,
 }
 
-/// What a pattern requires of the operations of the instructions that define its operands.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct OperandNeeds {
-    /// One is a constant.
-    constant: bool,
-    /// One has this operation.
-    op: Option<Op>,
+/// A set of operations. Some share a bit, so it may have more than was put into it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct OpSet(u64);
+
+impl OpSet {
+    pub fn insert(&mut self, op: Op) {
+        self.0 |= 1 << (op as u64 % 64);
+    }
 }
+
+/// What a pattern requires of the operations of the instructions that define its operands: in each set, one is. An empty set requires nothing.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OperandNeeds([OpSet; 2]);
 
 impl OperandNeeds {
     fn of(operands: &[Pattern]) -> OperandNeeds {
-        let constant = operands.iter().any(|operand| match operand {
+        let (mut constant, mut made) = (OpSet::default(), OpSet::default());
+        let is_constant = |operand: &Pattern| match operand {
             Pattern::Letter(letter) => letter.constant,
             Pattern::Literal(_) => true,
             Pattern::Op(..) => false,
-        });
+        };
+        if operands.iter().any(is_constant) {
+            constant.insert(Op::Const);
+            constant.insert(Op::Vec);
+        }
         let op = operands.iter().find_map(|operand| match operand {
             Pattern::Op(op, _) => Some(*op),
             _ => None,
         });
-        OperandNeeds { constant, op }
+        if let Some(op) = op {
+            made.insert(op);
+        }
+        OperandNeeds([constant, made])
     }
 
     /// Whether operands that these operations define may match.
-    pub fn may_match(self, ops: &[Option<Op>]) -> bool {
-        let constant = || ops.iter().any(|op| matches!(op, Some(Op::Const | Op::Vec)));
-        (!self.constant || constant()) && (self.op.is_none() || ops.contains(&self.op))
+    pub fn may_match(self, ops: OpSet) -> bool {
+        self.0.iter().all(|needed| needed.0 == 0 || needed.0 & ops.0 != 0)
     }
 }
 
