@@ -147,3 +147,46 @@ pub(super) fn alignment(class: RegClass) -> u16 {
         (true, _) => 4,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first window, found by a look at every register of every window.
+    fn searched(set: &RegSet, range: (u16, u16), count: u16, alignment: u16) -> Option<u16> {
+        let has = |reg: u16| set.0[usize::from(reg / 64)] >> (reg % 64) & 1 != 0;
+        (range.0..range.1)
+            .filter(|first| first.is_multiple_of(alignment))
+            .find(|first| first + count <= range.1 && (*first..first + count).all(has))
+    }
+
+    #[test]
+    fn the_first_window_is_that_of_a_search() {
+        let mut random = 0x9e37_79b9_7f4a_7c15u64;
+        let mut next = |below: u16| {
+            random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+            (random >> 33) as u16 % below
+        };
+        let mut found = 0;
+        for _ in 0..20_000 {
+            let mut set = RegSet::default();
+            for _ in 0..next(40) {
+                set.insert(RegSpan { first: next(512), count: 1 + next(40) });
+            }
+            for _ in 0..next(20) {
+                set.remove(RegSpan { first: next(512), count: 1 + next(4) });
+            }
+            let from = next(512);
+            let range = (from, from + next(513 - from));
+            let (count, alignment) = (1 + next(32), 1 << next(3));
+            let window = set.first_window(range, count, alignment).map(|span| span.first);
+            assert_eq!(
+                window,
+                searched(&set, range, count, alignment),
+                "{set:?} {range:?} {count} {alignment}"
+            );
+            found += u32::from(window.is_some());
+        }
+        assert!(found > 2_000, "{found}");
+    }
+}
