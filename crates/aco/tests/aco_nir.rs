@@ -228,7 +228,7 @@ fn memory_and_rays_have_their_instructions() {
         (format!("div 32 %20 = @global_atomic_amd (%7, %3, %4) (base=0, atomic_op=umax)\n    {words}"), "atomic_umax", &GPUS[..]),
         (format!("div 32 %20 = @global_atomic_swap_amd (%7, %3, %4, %5) (base=0, atomic_op=cmpxchg)\n    {words}"), "atomic_cmpswap", &GPUS[..]),
         ("div 32x4 %20 = @load_buffer_amd (%2, %3, %9, %9) (base=0, mem_modes=0, access=none)\n    @store_buffer_amd (%20, %2, %4, %9, %9) (base=0, wrmask=xzw, mem_modes=0, access=none)\n    div 32x4 %10 = mov %20".to_owned(), "buffer_store_dwordx2", &GPUS[..]),
-        ("div 64 %20 = pack_64_2x32_split %3, %4\n    div 32x4 %10 = @bvh64_intersect_ray_amd (%2, %20, %5, %12, %12, %12)".to_owned(), "image_bvh64_intersect_ray", &["gfx1030", "gfx1100"][..]),
+        ("div 64 %20 = pack_64_2x32_split %3, %4\n    div 32x4 %10 = @bvh64_intersect_ray_amd (%2, %20, %5, %12, %12, %12)".to_owned(), "image_bvh64_intersect_ray", &["gfx1030", "gfx1100", "gfx1201"][..]),
     ];
     for (body, opcode, gpus) in cases {
         let text = fragment_text("", &body);
@@ -240,6 +240,43 @@ fn memory_and_rays_have_their_instructions() {
             let older = older.replace("cmpswap", "cmpswap_b32");
             let found = listing.contains(opcode) || listing.contains(&older);
             assert!(found, "{name}: {opcode} is not in\n{listing}");
+        }
+    }
+}
+
+/// Parts of an address are read where they are, even in another order, or copied as far as the GPU wants them to follow each other.
+#[test]
+fn addresses_of_images_need_not_be_consecutive() {
+    let sample = "(texture_handle), %2 (sampler_handle)";
+    let turned = format!(
+        "div 32x2 %20 = vec2 %4, %3\n    div 32x4 %10 = (float32)tex %1 {sample}, %20 (coord), 0 (texture), 0 (sampler)"
+    );
+    let levels = format!(
+        "div 32x3 %20 = vec3 %6, %4, %3\n    div 32x4 %10 = (float32)txd %1 {sample}, %20 (coord), %20 (ddx), %20 (ddy), 0 (texture), 0 (sampler)"
+    );
+    let ray = "div 64 %20 = pack_64_2x32_split %3, %6\n    div 32x3 %21 = vec3 %5, %4, %5\n    \
+               div 32x4 %10 = @bvh64_intersect_ray_amd (%2, %20, %5, %12, %12, %21)";
+    // How many parts the list has; 0 if it is a range of registers.
+    let cases: [(&str, &str, &[(&str, usize)]); 3] = [
+        (
+            &turned,
+            "image_sample",
+            &[("gfx900", 0), ("gfx1010", 2), ("gfx1030", 2), ("gfx1100", 2), ("gfx1201", 2)],
+        ),
+        (&levels, "image_sample_d", &[("gfx1010", 0), ("gfx1030", 9), ("gfx1100", 5), ("gfx1201", 4)]),
+        (ray, "image_bvh64_intersect_ray", &[("gfx1030", 12), ("gfx1100", 5), ("gfx1201", 5)]),
+    ];
+    for (body, opcode, gpus) in cases {
+        for &(name, parts) in gpus {
+            let (compiled, gpu) = built(&fragment_text("", body), name);
+            let listing = rig::recorded::assembly(&compiled, &gpu);
+            let line = listing.lines().find(|line| line.contains(&format!("{opcode} ")));
+            let line = line.unwrap_or_else(|| panic!("{name}: {opcode} is not in\n{listing}"));
+            let list = line.split_once(", [").and_then(|(_, rest)| rest.split_once("], s"));
+            let list: Vec<&str> = list.map(|(list, _)| list.split(", ").collect()).unwrap_or_default();
+            assert_eq!(list.len(), parts, "{name}: {line}");
+            let single = parts != 0 && list.iter().all(|part| !part.contains('['));
+            assert_eq!(single, !listing.contains("mov_b32"), "{name}: {listing}");
         }
     }
 }

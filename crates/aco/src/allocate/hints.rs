@@ -1,11 +1,11 @@
 //! Preferred registers of temporaries: those of what they are copied to and from.
 
 use crate::ir::shape::{self, Variants};
-use crate::ir::{Bound, Definition, Inst, Op, Operand, PhysReg, Program, Pseudo, Temp};
+use crate::ir::{Bound, Definition, Inst, Op, Operand, PhysReg, Program, Pseudo, Temp, variant_of};
 use crate::sums::{SUMMAND, may_accumulate};
 use unwedge_base::entity::Entity;
 use unwedge_isa::amdgcn::Reg;
-use unwedge_isa::amdgcn::model::{Form, OperandSlot, Type};
+use unwedge_isa::amdgcn::model::{Form, Format, Gfx, OperandSlot, Type};
 use unwedge_isa::amdgcn::tables::Variant;
 
 /// A temporary that is a part of a vector: the instruction that makes it, and the part's first register in it.
@@ -15,12 +15,27 @@ pub(super) struct VectorPart {
     pub offset: u16,
 }
 
+/// The operands that follow each other in the vector that an instruction makes, or should do so in the address of an image instruction.
+pub(super) fn parts_of<'p>(
+    program: &'p Program,
+    variants: &Variants,
+    inst: Inst,
+) -> impl Iterator<Item = &'p Operand> {
+    let operands = program.operands(inst);
+    let image = variant_of(program, variants, inst);
+    let made = if image.is_none() { operands } else { &[] };
+    let address = image.into_iter().flat_map(|variant| shape::image_address(variant, operands.len()));
+    made.iter().chain(address.map(|at| &operands[at]))
+}
+
 /// Preferences, by temporary.
 #[derive(Debug, Default)]
 pub(super) struct Hints {
     groups: Vec<u32>,
     group_regs: Vec<Option<PhysReg>>,
     parts: Vec<Option<VectorPart>>,
+    /// Parts of addresses, which are shorter to name if they follow each other.
+    address_parts: Vec<Option<VectorPart>>,
     /// For each vector whose last use splits it: the instruction that does.
     splits: Vec<Option<Inst>>,
     /// By the first temporary of a group: the vector that is split into a member of the group.
@@ -38,7 +53,7 @@ impl Hints {
             regs.clear();
             regs.resize(count, None);
         }
-        for parts in [&mut self.parts, &mut self.group_parts] {
+        for parts in [&mut self.parts, &mut self.address_parts, &mut self.group_parts] {
             parts.clear();
             parts.resize(count, None);
         }
@@ -126,6 +141,9 @@ impl Hints {
                 if let Some(short) = variants.variant(opcode, Form::E32) {
                     self.short_form(short, operands, definitions);
                 }
+                if opcode.row().format == Format::Mimg && program.gpu.generation() < Gfx::Gfx12 {
+                    self.address(program, variants, inst);
+                }
             }
             Op::Pseudo(Pseudo::BranchZ | Pseudo::BranchNz) => {
                 if let Some(temp) = operands.first().and_then(|operand| operand.as_temp()) {
@@ -134,6 +152,20 @@ impl Hints {
                 }
             }
             Op::Pseudo(_) => {}
+        }
+    }
+
+    /// The parts of the address of an image instruction, if there are several.
+    fn address(&mut self, program: &Program, variants: &Variants, inst: Inst) {
+        let mut offset = 0;
+        if parts_of(program, variants, inst).nth(1).is_none() {
+            return;
+        }
+        for operand in parts_of(program, variants, inst) {
+            if let Some(temp) = operand.as_temp() {
+                self.address_parts[temp.index()].get_or_insert(VectorPart { inst, offset });
+            }
+            offset += u16::from(operand.class.dwords());
         }
     }
 
@@ -185,6 +217,11 @@ impl Hints {
     /// The vector that a temporary becomes a part of.
     pub fn part(&self, temp: Temp) -> Option<VectorPart> {
         *self.parts.get(temp.index())?
+    }
+
+    /// The image instruction whose address has the temporary as a part.
+    pub fn address_part(&self, temp: Temp) -> Option<VectorPart> {
+        *self.address_parts.get(temp.index())?
     }
 
     /// The instruction that splits a vector, if it is the last use of the vector.

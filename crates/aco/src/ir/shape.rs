@@ -3,7 +3,7 @@
 //! Never: which of several forms is best; the assembler decides that.
 
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
-use unwedge_isa::amdgcn::model::{Form, Mod, OperandSlot};
+use unwedge_isa::amdgcn::model::{Class, Form, Mod, OperandSlot};
 use unwedge_isa::amdgcn::tables::{self, Variant};
 use unwedge_isa::amdgcn::{Gpu, Opcode};
 
@@ -138,6 +138,12 @@ pub fn operands(variant: &'static Variant) -> impl Iterator<Item = &'static Oper
     let only = written.iter().filter(|slot| slot.access.reads() && !slot.access.writes());
     let both = written.iter().filter(|slot| slot.access.reads() && slot.access.writes());
     only.chain(both).chain(implicit.iter().filter(|slot| slot.access.reads()))
+}
+
+/// The operands that are the address of an image instruction, of which `count` are given: that of its slot, and those that follow the operands of all slots.
+pub fn image_address(variant: &'static Variant, count: usize) -> impl Iterator<Item = usize> {
+    let first = operands(variant).position(|slot| slot.class == Class::ImageAddr);
+    first.into_iter().flat_map(move |first| [first].into_iter().chain(operands(variant).count()..count))
 }
 
 fn slots(variant: &'static Variant) -> &'static [OperandSlot] {
