@@ -63,6 +63,54 @@ fn read(text: &str, arguments: nir::Arguments) -> Shader {
     shader
 }
 
+/// Sums and differences of `%22` and `%23`, which have 64 bits.
+const WIDE_SUMS: [&str; 6] = [
+    "64 %24 = iadd %22, %23",
+    "64 %24 = isub %22, %23",
+    "64 %25 = u2u64 %20\n    {d} 64 %24 = iadd %22, %25",
+    "64 %25 = u2u64 %20\n    {d} 64 %24 = isub %23, %25",
+    "64 %25 = iadd %22, %23\n    {d} 64 %24 = iadd %25, %22",
+    "64 %25 = load_const (0x0000000180000001)\n    {d} 64 %24 = isub %22, %25",
+];
+
+/// The words of a sum of 64 bits, whose operands are made of copies of the words of the input.
+fn wide_sum(divergence: &str, copy: &str, sum: &str) -> String {
+    let d = divergence;
+    let sum = sum.replace("{d}", d);
+    let [x, y, z] = ["%5", "%6", "%7"].map(|word| match copy {
+        "mov" => format!("mov {word}"),
+        _ => format!("{copy} ({word})"),
+    });
+    format!(
+        "{d} 32 %20 = {x}\n    {d} 32 %21 = {y}\n    {d} 32 %30 = {z}\n    {d} 64 %22 = pack_64_2x32_split %20, %21\n    \
+         {d} 64 %23 = pack_64_2x32_split %21, %30\n    {d} {sum}\n    {d} 32 %26 = unpack_64_2x32_split_x %24\n    \
+         {d} 32 %27 = unpack_64_2x32_split_y %24\n    {d} 32 %28 = ishl %26, %95\n    div 32 %29 = ixor %28, %27\n    \
+         div 32 %50 = ixor %29, %26"
+    )
+}
+
+#[test]
+fn carries_are_operands_of_sums() {
+    // A scalar sum reads `scc` as one of two operands if the other word is zero.
+    let counts = [("div", "mov", [1, 1, 1, 1, 2, 1]), ("con", "@read_first_invocation", [1, 1, 0, 0, 2, 1])];
+    for (divergence, copy, counts) in counts {
+        for (sum, count) in WIDE_SUMS.into_iter().zip(counts) {
+            let text = compute_text(&wide_sum(divergence, copy, sum));
+            for name in GPUS {
+                let gpu = Gpu::new(name).expect("a GPU");
+                let arguments =
+                    nir::Arguments(vec![nir::Argument::DescriptorSet(0), nir::Argument::LocalId(0)]);
+                let compiled = compile(&mut read(&text, arguments), &Options::new(gpu)).expect("compiled");
+                let listing = rig::recorded::assembly(&compiled, &gpu);
+                let carries = ["_addc_", "_subb_", "_subbrev_", "_co_ci_u32"];
+                let lines = listing.lines().filter(|line| carries.iter().any(|name| line.contains(name)));
+                assert_eq!(lines.count(), count, "{name}: {sum}\n{listing}");
+                assert!(!listing.contains("v_cndmask"), "{name}: {sum}\n{listing}");
+            }
+        }
+    }
+}
+
 #[test]
 fn compute_shaders_have_the_results_of_the_interpreter() {
     let three = |name: &str| format!("div 32 %50 = {name} %5, %6, %7");
@@ -102,6 +150,8 @@ fn compute_shaders_have_the_results_of_the_interpreter() {
         ]
         .map(str::to_owned),
     );
+    bodies.extend(WIDE_SUMS.map(|sum| wide_sum("div", "mov", sum)));
+    bodies.extend(WIDE_SUMS.map(|sum| wide_sum("con", "@read_first_invocation", sum)));
     let mut rng = Rng::new(5);
     let edges = [0, 1, 0x7fff_ffff, 0x8000_0000, u32::MAX, 0x8000_8000, 0x7f80_ff01];
     for body in &bodies {

@@ -109,6 +109,7 @@ impl Combiner<'_> {
                 || self.packed_multiply_add(inst)
                 || self.clamp(inst)
                 || self.extreme_of_three(inst)
+                || self.carry_in(inst)
                 || self.pair(inst)
                 || self.mix_sum(inst)
                 || self.mix_inputs(inst)

@@ -238,7 +238,12 @@ impl Selector<'_> {
             (Op::ISub, [a, b]) => self.vector_sub(*a, *b),
             (Op::UAddCarry | Op::USubBorrow, _) => {
                 let opcode = if op == Op::UAddCarry { O::v_add_co_u32 } else { O::v_sub_co_u32 };
-                let [_, carry] = self.valu_carry(opcode, &args);
+                let mut operands = args.clone();
+                if op == Op::UAddCarry {
+                    // As in the sum, which the same instruction makes.
+                    self.order(&mut operands);
+                }
+                let [_, carry] = self.valu_carry(opcode, &operands);
                 self.valu(O::v_cndmask_b32, v1, &[zero, one, carry])
             }
             (Op::INeg, [a]) => self.vector_sub(zero, *a),
