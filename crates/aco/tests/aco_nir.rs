@@ -73,7 +73,31 @@ const WIDE_SUMS: [&str; 6] = [
     "64 %25 = load_const (0x0000000180000001)\n    {d} 64 %24 = isub %22, %25",
 ];
 
-/// The words of a sum of 64 bits, whose operands are made of copies of the words of the input.
+/// The lower bits of one word above the upper bits of another.
+const FUNNEL: &str = "con 32 %20 = load_const (0x0000001e)\n    div 32 %21 = ushr %6, %20\n    div 32 %22 = ishl %5, %95\n    \
+     div 32 %50 = ior %21, %22";
+
+/// Shifts of `%22`, whose words are not known, and of values with a word that is; how many instructions of 64 bits there are.
+const WIDE_SHIFTS: [(&str, usize); 10] = [
+    ("64 %24 = ishl %22, %95", 1),
+    ("64 %24 = ushr %22, %95", 1),
+    ("64 %24 = ishr %22, %95", 1),
+    ("64 %24 = ishl %22, %30", 1),
+    ("64 %24 = ushr %22, %30", 1),
+    ("64 %24 = ishr %22, %30", 1),
+    ("32 %25 = load_const (0x00000023)\n    {d} 64 %24 = ishr %22, %25", 0),
+    ("64 %25 = u2u64 %20\n    {d} 64 %24 = ishl %25, %95", 0),
+    (
+        "64 %25 = load_const (0xffffffff00000000)\n    {d} 64 %26 = iand %22, %25\n    {d} 64 %24 = ishr %26, %95",
+        0,
+    ),
+    (
+        "32 %25 = load_const (0x0000001f)\n    {d} 64 %26 = pack_64_2x32_split %95, %21\n    {d} 64 %24 = ushr %26, %25",
+        0,
+    ),
+];
+
+/// The words of a sum or shift of 64 bits, whose operands are made of copies of the words of the input.
 fn wide_sum(divergence: &str, copy: &str, sum: &str) -> String {
     let d = divergence;
     let sum = sum.replace("{d}", d);
@@ -83,10 +107,18 @@ fn wide_sum(divergence: &str, copy: &str, sum: &str) -> String {
     });
     format!(
         "{d} 32 %20 = {x}\n    {d} 32 %21 = {y}\n    {d} 32 %30 = {z}\n    {d} 64 %22 = pack_64_2x32_split %20, %21\n    \
-         {d} 64 %23 = pack_64_2x32_split %21, %30\n    {d} {sum}\n    {d} 32 %26 = unpack_64_2x32_split_x %24\n    \
-         {d} 32 %27 = unpack_64_2x32_split_y %24\n    {d} 32 %28 = ishl %26, %95\n    div 32 %29 = ixor %28, %27\n    \
-         div 32 %50 = ixor %29, %26"
+         {d} 64 %23 = pack_64_2x32_split %21, %30\n    {d} {sum}\n    {d} 32 %41 = unpack_64_2x32_split_x %24\n    \
+         {d} 32 %42 = unpack_64_2x32_split_y %24\n    {d} 32 %43 = ishl %41, %95\n    div 32 %44 = ixor %43, %42\n    \
+         div 32 %50 = ixor %44, %41"
     )
+}
+
+/// The code of a compute shader, as assembly.
+fn compute_listing(body: &str, gpu: &str) -> String {
+    let gpu = Gpu::new(gpu).expect("a GPU");
+    let arguments = nir::Arguments(vec![nir::Argument::DescriptorSet(0), nir::Argument::LocalId(0)]);
+    let compiled = compile(&mut read(&compute_text(body), arguments), &Options::new(gpu));
+    rig::recorded::assembly(&compiled.unwrap_or_else(|error| panic!("{error}: {body}")), &gpu)
 }
 
 #[test]
@@ -95,19 +127,30 @@ fn carries_are_operands_of_sums() {
     let counts = [("div", "mov", [1, 1, 1, 1, 2, 1]), ("con", "@read_first_invocation", [1, 1, 0, 0, 2, 1])];
     for (divergence, copy, counts) in counts {
         for (sum, count) in WIDE_SUMS.into_iter().zip(counts) {
-            let text = compute_text(&wide_sum(divergence, copy, sum));
             for name in GPUS {
-                let gpu = Gpu::new(name).expect("a GPU");
-                let arguments =
-                    nir::Arguments(vec![nir::Argument::DescriptorSet(0), nir::Argument::LocalId(0)]);
-                let compiled = compile(&mut read(&text, arguments), &Options::new(gpu)).expect("compiled");
-                let listing = rig::recorded::assembly(&compiled, &gpu);
+                let listing = compute_listing(&wide_sum(divergence, copy, sum), name);
                 let carries = ["_addc_", "_subb_", "_subbrev_", "_co_ci_u32"];
                 let lines = listing.lines().filter(|line| carries.iter().any(|name| line.contains(name)));
                 assert_eq!(lines.count(), count, "{name}: {sum}\n{listing}");
                 assert!(!listing.contains("v_cndmask"), "{name}: {sum}\n{listing}");
             }
         }
+    }
+}
+
+#[test]
+fn words_are_shifted_together() {
+    for name in GPUS {
+        for (divergence, copy) in [("div", "mov"), ("con", "@read_first_invocation")] {
+            for (shift, count) in WIDE_SHIFTS {
+                let listing = compute_listing(&wide_sum(divergence, copy, shift), name);
+                let shifts = ["_lsh", "_ashr"];
+                let wide = |line: &&str| line.contains("64") && shifts.iter().any(|name| line.contains(name));
+                assert_eq!(listing.lines().filter(wide).count(), count, "{name}: {shift}\n{listing}");
+            }
+        }
+        let listing = compute_listing(FUNNEL, name);
+        assert!(listing.contains("v_alignbit_b32"), "{name}: {listing}");
     }
 }
 
@@ -150,8 +193,11 @@ fn compute_shaders_have_the_results_of_the_interpreter() {
         ]
         .map(str::to_owned),
     );
+    bodies.push(FUNNEL.to_owned());
     bodies.extend(WIDE_SUMS.map(|sum| wide_sum("div", "mov", sum)));
     bodies.extend(WIDE_SUMS.map(|sum| wide_sum("con", "@read_first_invocation", sum)));
+    bodies.extend(WIDE_SHIFTS.map(|(shift, _)| wide_sum("div", "mov", shift)));
+    bodies.extend(WIDE_SHIFTS.map(|(shift, _)| wide_sum("con", "@read_first_invocation", shift)));
     let mut rng = Rng::new(5);
     let edges = [0, 1, 0x7fff_ffff, 0x8000_0000, u32::MAX, 0x8000_8000, 0x7f80_ff01];
     for body in &bodies {
