@@ -5,7 +5,7 @@ use super::file::{RegSpan, VECTOR, alignment};
 use super::hints::{VectorPart, parts_of};
 use super::instruction::Work;
 use crate::error::FinishError;
-use crate::ir::{Op, PhysReg, Pseudo, RegClass, Temp};
+use crate::ir::{Block, Op, PhysReg, Pseudo, RegClass, Temp};
 use crate::sums::{SUMMAND, may_accumulate};
 use unwedge_base::entity::Entity;
 use unwedge_base::inline::InlineList;
@@ -154,11 +154,15 @@ impl Allocator<'_> {
         }
     }
 
-    /// The register that an instruction of this block will need it in.
+    /// The register that an instruction of this block, or of the next one without a branch between them, will need it in.
     fn fixed_wish(&self, work: &Work, temp: Temp) -> Option<PhysReg> {
         let reg = self.tables.hints.fixed(temp)?;
-        let local = !self.live.is_live_out(self.block, temp);
-        (local
+        let dies = |block: Block| !self.live.is_live_out(block, temp);
+        let next = || match self.program.blocks[self.block].linear_succs[..] {
+            [next] if self.program.blocks[next].linear_preds.len() == 1 => Some(next),
+            _ => None,
+        };
+        ((dies(self.block) || next().is_some_and(dies))
             && reg != PhysReg::SCC
             && (reg.reg().is_sgpr() || reg.reg().is_vgpr() || self.may_be_special(work, reg)))
         .then_some(reg)
