@@ -73,6 +73,15 @@ const WIDE_SUMS: [&str; 6] = [
     "64 %25 = load_const (0x0000000180000001)\n    {d} 64 %24 = isub %22, %25",
 ];
 
+/// Which of two words is chosen by a bit of a third one.
+fn bit_choice(bit: u32, compare: &str, constant: u32) -> String {
+    format!(
+        "con 32 %20 = load_const ({:#010x})\n    con 32 %21 = load_const ({constant:#010x})\n    div 32 %22 = iand %5, %20\n    \
+         div 1 %23 = {compare} %22, %21\n    div 32 %50 = bcsel %23, %6, %7",
+        1u32 << bit
+    )
+}
+
 /// The lower bits of one word above the upper bits of another.
 const FUNNEL: &str = "con 32 %20 = load_const (0x0000001e)\n    div 32 %21 = ushr %6, %20\n    div 32 %22 = ishl %5, %95\n    \
      div 32 %50 = ior %21, %22";
@@ -154,6 +163,27 @@ fn words_are_shifted_together() {
     }
 }
 
+/// Bits that are the class of an inline constant are tested by one instruction, and on gfx10 and later those of all classes but denormals. The other sense
+/// needs two, except for the sign.
+#[test]
+fn bits_are_tested_as_classes() {
+    for name in GPUS {
+        let literals = Gpu::new(name).expect("a GPU").generation() >= Gfx::Gfx10;
+        for bit in (0..12).chain([30, 31]) {
+            let single = match bit {
+                1 | 3 | 6 | 8 | 31 => true,
+                0 | 2 | 5 | 9 => literals,
+                _ => false,
+            };
+            let senses = [("ine", 0, single), ("ieq", 1 << bit, single), ("ieq", 0, bit == 31)];
+            for (compare, constant, single) in senses {
+                let listing = compute_listing(&bit_choice(bit, compare, constant), name);
+                assert_eq!(listing.contains("v_and_b32"), !single, "{name}: {bit} {compare}\n{listing}");
+            }
+        }
+    }
+}
+
 #[test]
 fn compute_shaders_have_the_results_of_the_interpreter() {
     let three = |name: &str| format!("div 32 %50 = {name} %5, %6, %7");
@@ -194,6 +224,12 @@ fn compute_shaders_have_the_results_of_the_interpreter() {
         .map(str::to_owned),
     );
     bodies.push(FUNNEL.to_owned());
+    for bit in (0..12).chain([30, 31]) {
+        for (compare, constant) in [("ine", 0), ("ieq", 0), ("ine", 1 << bit), ("ieq", 1 << bit), ("ieq", 64)]
+        {
+            bodies.push(bit_choice(bit, compare, constant));
+        }
+    }
     bodies.extend(WIDE_SUMS.map(|sum| wide_sum("div", "mov", sum)));
     bodies.extend(WIDE_SUMS.map(|sum| wide_sum("con", "@read_first_invocation", sum)));
     bodies.extend(WIDE_SHIFTS.map(|(shift, _)| wide_sum("div", "mov", shift)));
