@@ -1,7 +1,8 @@
 //! Preferred registers of temporaries: those of what they are copied to and from.
 
 use crate::ir::shape::{self, Variants};
-use crate::ir::{Bound, Definition, Inst, Op, Operand, PhysReg, Program, Pseudo, Temp, variant_of};
+use crate::ir::{Block, Bound, Definition, Inst, Op, Operand, PhysReg, Program, Pseudo, Temp, variant_of};
+use crate::live::Liveness;
 use crate::sums::{SUMMAND, may_accumulate};
 use unwedge_base::entity::Entity;
 use unwedge_isa::amdgcn::Reg;
@@ -41,11 +42,13 @@ pub(super) struct Hints {
     /// By the first temporary of a group: the vector that is split into a member of the group.
     group_parts: Vec<Option<VectorPart>>,
     fixed: Vec<Option<PhysReg>>,
+    /// By operand of phis: the last phi that it ends in, and the block of that.
+    claims: Vec<Option<(Block, Inst)>>,
 }
 
 impl Hints {
     /// Finds the preferences of a program, reusing their memory.
-    pub fn set(&mut self, program: &Program, variants: &Variants) {
+    pub fn set(&mut self, program: &Program, live: &Liveness, variants: &Variants) {
         let count = program.temp_count();
         self.groups.clear();
         self.groups.extend(0..count as u32);
@@ -59,10 +62,16 @@ impl Hints {
         }
         self.splits.clear();
         self.splits.resize(count, None);
+        self.claims.clear();
+        self.claims.resize(count, None);
         let mut bound = Bound::default();
-        for data in program.blocks.values() {
+        for (block, data) in program.blocks.iter() {
             for &inst in &data.insts {
-                self.instruction(program, variants, inst, &mut bound);
+                if program.op(inst).is_phi() {
+                    self.phi(program, live, block, inst);
+                } else {
+                    self.instruction(program, variants, inst, &mut bound);
+                }
             }
         }
         self.join_splits(program);
@@ -83,6 +92,20 @@ impl Hints {
         }
     }
 
+    /// A phi gets the registers of the operands that end there. An operand of several phis of a block ends in one of them only.
+    fn phi(&mut self, program: &Program, live: &Liveness, block: Block, inst: Inst) {
+        let Some(result) = program.definitions(inst).first().and_then(|result| result.temp) else { return };
+        for operand in program.operands(inst) {
+            let Some(temp) = operand.as_temp() else { continue };
+            let claim = &mut self.claims[temp.index()];
+            let others = claim.is_some_and(|(other, phi)| other == block && phi != inst);
+            if operand.class == program.class(result) && !others && !live.is_live_in(block, temp) {
+                *claim = Some((block, inst));
+                self.unite(result, temp);
+            }
+        }
+    }
+
     fn instruction(&mut self, program: &Program, variants: &Variants, inst: Inst, bound: &mut Bound) {
         let (operands, definitions) = (program.operands(inst), program.definitions(inst));
         let pair = |hints: &mut Hints, definition: usize, operand: usize| {
@@ -94,9 +117,6 @@ impl Hints {
             }
         };
         match program.op(inst) {
-            Op::Pseudo(Pseudo::Phi | Pseudo::LinearPhi) => {
-                (0..operands.len()).for_each(|at| pair(self, 0, at));
-            }
             Op::Pseudo(Pseudo::ParallelCopy) => {
                 (0..operands.len()).for_each(|at| pair(self, at, at));
                 for (definition, operand) in definitions.iter().zip(operands) {
