@@ -376,6 +376,9 @@ fn memory_and_rays_have_their_instructions() {
     }
 }
 
+/// By GPU: how many parts the list of an address has; 0 if it is a range of registers.
+type AddressCounts<'a> = &'a [(&'a str, usize)];
+
 /// Parts of an address are read where they are, even in another order, or copied as far as the GPU wants them to follow each other.
 #[test]
 fn addresses_of_images_need_not_be_consecutive() {
@@ -388,8 +391,7 @@ fn addresses_of_images_need_not_be_consecutive() {
     );
     let ray = "div 64 %20 = pack_64_2x32_split %3, %6\n    div 32x3 %21 = vec3 %5, %4, %5\n    \
                div 32x4 %10 = @bvh64_intersect_ray_amd (%2, %20, %5, %12, %12, %21)";
-    // How many parts the list has; 0 if it is a range of registers.
-    let cases: [(&str, &str, &[(&str, usize)]); 3] = [
+    let cases: [(&str, &str, AddressCounts<'_>); 3] = [
         (
             &turned,
             "image_sample",
