@@ -89,6 +89,12 @@ impl Liveness {
         self.outs.at(block).iter().map(|number| self.temps[*number as usize])
     }
 
+    /// Whether a temporary is alive when a block starts.
+    pub fn is_live_in(&self, block: Block, temp: Temp) -> bool {
+        let number = self.numbers.get(temp.index()).filter(|number| **number != LOCAL);
+        number.is_some_and(|number| self.ins.at(block).binary_search(number).is_ok())
+    }
+
     /// Whether a temporary is alive when a block ends.
     pub fn is_live_out(&self, block: Block, temp: Temp) -> bool {
         let number = self.numbers.get(temp.index()).filter(|number| **number != LOCAL);

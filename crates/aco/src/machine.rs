@@ -10,7 +10,7 @@ use crate::ir::shape::{self, Variants};
 use crate::ir::{BlockData, Inst, Neighbours, Op, Operand, PhysReg, Program, RegClass, Source};
 use crate::sums;
 use unwedge_base::entity::Entity;
-use unwedge_isa::amdgcn::model::{Class, Encoding, Form, Format, Gfx, Mod, OperandSlot, Trait, Type};
+use unwedge_isa::amdgcn::model::{Class, Form, Format, Gfx, Mod, OperandSlot, Trait, Type};
 use unwedge_isa::amdgcn::{self, Gpu, Mods, Opcode, Reg, RegHalf, codec};
 
 /// An instruction as the hardware executes it.
@@ -166,8 +166,9 @@ fn with_variant(program: &Program, inst: Inst, number: u16) -> Option<amdgcn::In
     let mut read = shape::operands(variant);
     for operand in operands {
         let Some(slot) = read.next() else {
-            // LDS instructions also read `m0`, which their row does not have.
-            let implied = operand.reg == Some(PhysReg::M0);
+            // LDS instructions also read `m0`, which their row does not have. The address of an image has been made with its first part.
+            let implied =
+                operand.reg == Some(PhysReg::M0) || shape::image_address(variant, 0).next().is_some();
             if implied { break } else { return None }
         };
         let at = place(slot)?;
@@ -182,8 +183,9 @@ fn with_variant(program: &Program, inst: Inst, number: u16) -> Option<amdgcn::In
                 _ => machine_operand(&program.gpu, slot, operand)?,
             };
             name_half(&mut made, at, operand.reg, operand.class)?;
-            if slot.class == Class::ImageAddr && program.gpu.generation() >= Gfx::Gfx12 {
-                list_address(&mut made, at, if variant.encoding == Encoding::Vsample { 4 } else { 5 });
+            if slot.class == Class::ImageAddr {
+                let parts = shape::image_address(variant, operands.len()).map(|at| &operands[at]);
+                image_address(&mut made, at, parts, program.gpu.generation())?;
             }
         }
     }
@@ -255,17 +257,32 @@ fn name_half(inst: &mut amdgcn::Inst, at: usize, reg: Option<PhysReg>, class: Re
     Some(())
 }
 
-/// Makes a list of an address in consecutive registers; what does not fit follows the last part.
-fn list_address(inst: &mut amdgcn::Inst, at: usize, most: u8) {
-    let amdgcn::Operand::Reg { reg, dwords, .. } = inst.operands[at] else { return };
-    let first = reg.index() as u8;
-    if dwords > 1 {
-        let count = dwords.min(most);
-        for (number, place) in (0..count).zip(&mut inst.list) {
-            *place = first.wrapping_add(number);
-        }
-        inst.operands[at] = amdgcn::Operand::List(count);
+/// Makes the address of an image: consecutive registers where the GPU can name only the first one, which is shorter, or a list.
+fn image_address<'o>(
+    inst: &mut amdgcn::Inst,
+    at: usize,
+    parts: impl Iterator<Item = &'o Operand>,
+    generation: Gfx,
+) -> Option<()> {
+    let (mut count, mut next, mut follow) = (0u8, None, true);
+    for part in parts {
+        let reg = if part.is_undef() { Reg::VGPR0 } else { part.reg?.reg() };
+        let number = reg.lane_number().filter(|_| reg.is_vgpr())?;
+        *inst.list.get_mut(usize::from(count))? = number as u8;
+        follow &= next.is_none_or(|next| next == number);
+        next = Some(number + u16::from(part.class.dwords()));
+        count += 1;
     }
+    let first = inst.list[0];
+    let dwords = next?.checked_sub(first.into()).and_then(|dwords| u8::try_from(dwords).ok());
+    let listed = generation >= Gfx::Gfx12 && dwords != Some(1);
+    if follow && !listed {
+        inst.list = Default::default();
+        inst.operands[at] = amdgcn::Operand::reg(Reg::vgpr(first), dwords?);
+        return Some(());
+    }
+    inst.operands[at] = amdgcn::Operand::List(count);
+    (count > 1).then_some(())
 }
 
 /// An operand that is left out.

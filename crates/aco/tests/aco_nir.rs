@@ -63,6 +63,127 @@ fn read(text: &str, arguments: nir::Arguments) -> Shader {
     shader
 }
 
+/// Sums and differences of `%22` and `%23`, which have 64 bits.
+const WIDE_SUMS: [&str; 6] = [
+    "64 %24 = iadd %22, %23",
+    "64 %24 = isub %22, %23",
+    "64 %25 = u2u64 %20\n    {d} 64 %24 = iadd %22, %25",
+    "64 %25 = u2u64 %20\n    {d} 64 %24 = isub %23, %25",
+    "64 %25 = iadd %22, %23\n    {d} 64 %24 = iadd %25, %22",
+    "64 %25 = load_const (0x0000000180000001)\n    {d} 64 %24 = isub %22, %25",
+];
+
+/// Which of two words is chosen by a bit of a third one.
+fn bit_choice(bit: u32, compare: &str, constant: u32) -> String {
+    format!(
+        "con 32 %20 = load_const ({:#010x})\n    con 32 %21 = load_const ({constant:#010x})\n    div 32 %22 = iand %5, %20\n    \
+         div 1 %23 = {compare} %22, %21\n    div 32 %50 = bcsel %23, %6, %7",
+        1u32 << bit
+    )
+}
+
+/// The lower bits of one word above the upper bits of another.
+const FUNNEL: &str = "con 32 %20 = load_const (0x0000001e)\n    div 32 %21 = ushr %6, %20\n    div 32 %22 = ishl %5, %95\n    \
+     div 32 %50 = ior %21, %22";
+
+/// Shifts of `%22`, whose words are not known, and of values with a word that is; how many instructions of 64 bits there are.
+const WIDE_SHIFTS: [(&str, usize); 10] = [
+    ("64 %24 = ishl %22, %95", 1),
+    ("64 %24 = ushr %22, %95", 1),
+    ("64 %24 = ishr %22, %95", 1),
+    ("64 %24 = ishl %22, %30", 1),
+    ("64 %24 = ushr %22, %30", 1),
+    ("64 %24 = ishr %22, %30", 1),
+    ("32 %25 = load_const (0x00000023)\n    {d} 64 %24 = ishr %22, %25", 0),
+    ("64 %25 = u2u64 %20\n    {d} 64 %24 = ishl %25, %95", 0),
+    (
+        "64 %25 = load_const (0xffffffff00000000)\n    {d} 64 %26 = iand %22, %25\n    {d} 64 %24 = ishr %26, %95",
+        0,
+    ),
+    (
+        "32 %25 = load_const (0x0000001f)\n    {d} 64 %26 = pack_64_2x32_split %95, %21\n    {d} 64 %24 = ushr %26, %25",
+        0,
+    ),
+];
+
+/// The words of a sum or shift of 64 bits, whose operands are made of copies of the words of the input.
+fn wide_sum(divergence: &str, copy: &str, sum: &str) -> String {
+    let d = divergence;
+    let sum = sum.replace("{d}", d);
+    let [x, y, z] = ["%5", "%6", "%7"].map(|word| match copy {
+        "mov" => format!("mov {word}"),
+        _ => format!("{copy} ({word})"),
+    });
+    format!(
+        "{d} 32 %20 = {x}\n    {d} 32 %21 = {y}\n    {d} 32 %30 = {z}\n    {d} 64 %22 = pack_64_2x32_split %20, %21\n    \
+         {d} 64 %23 = pack_64_2x32_split %21, %30\n    {d} {sum}\n    {d} 32 %41 = unpack_64_2x32_split_x %24\n    \
+         {d} 32 %42 = unpack_64_2x32_split_y %24\n    {d} 32 %43 = ishl %41, %95\n    div 32 %44 = ixor %43, %42\n    \
+         div 32 %50 = ixor %44, %41"
+    )
+}
+
+/// The code of a compute shader, as assembly.
+fn compute_listing(body: &str, gpu: &str) -> String {
+    let gpu = Gpu::new(gpu).expect("a GPU");
+    let arguments = nir::Arguments(vec![nir::Argument::DescriptorSet(0), nir::Argument::LocalId(0)]);
+    let compiled = compile(&mut read(&compute_text(body), arguments), &Options::new(gpu));
+    rig::recorded::assembly(&compiled.unwrap_or_else(|error| panic!("{error}: {body}")), &gpu)
+}
+
+#[test]
+fn carries_are_operands_of_sums() {
+    // A scalar sum reads `scc` as one of two operands if the other word is zero.
+    let counts = [("div", "mov", [1, 1, 1, 1, 2, 1]), ("con", "@read_first_invocation", [1, 1, 0, 0, 2, 1])];
+    for (divergence, copy, counts) in counts {
+        for (sum, count) in WIDE_SUMS.into_iter().zip(counts) {
+            for name in GPUS {
+                let listing = compute_listing(&wide_sum(divergence, copy, sum), name);
+                let carries = ["_addc_", "_subb_", "_subbrev_", "_co_ci_u32"];
+                let lines = listing.lines().filter(|line| carries.iter().any(|name| line.contains(name)));
+                assert_eq!(lines.count(), count, "{name}: {sum}\n{listing}");
+                assert!(!listing.contains("v_cndmask"), "{name}: {sum}\n{listing}");
+            }
+        }
+    }
+}
+
+#[test]
+fn words_are_shifted_together() {
+    for name in GPUS {
+        for (divergence, copy) in [("div", "mov"), ("con", "@read_first_invocation")] {
+            for (shift, count) in WIDE_SHIFTS {
+                let listing = compute_listing(&wide_sum(divergence, copy, shift), name);
+                let shifts = ["_lsh", "_ashr"];
+                let wide = |line: &&str| line.contains("64") && shifts.iter().any(|name| line.contains(name));
+                assert_eq!(listing.lines().filter(wide).count(), count, "{name}: {shift}\n{listing}");
+            }
+        }
+        let listing = compute_listing(FUNNEL, name);
+        assert!(listing.contains("v_alignbit_b32"), "{name}: {listing}");
+    }
+}
+
+/// Bits that are the class of an inline constant are tested by one instruction, and on gfx10 and later those of all classes but denormals. The other sense
+/// needs two, except for the sign.
+#[test]
+fn bits_are_tested_as_classes() {
+    for name in GPUS {
+        let literals = Gpu::new(name).expect("a GPU").generation() >= Gfx::Gfx10;
+        for bit in (0..12).chain([30, 31]) {
+            let single = match bit {
+                1 | 3 | 6 | 8 | 31 => true,
+                0 | 2 | 5 | 9 => literals,
+                _ => false,
+            };
+            let senses = [("ine", 0, single), ("ieq", 1 << bit, single), ("ieq", 0, bit == 31)];
+            for (compare, constant, single) in senses {
+                let listing = compute_listing(&bit_choice(bit, compare, constant), name);
+                assert_eq!(listing.contains("v_and_b32"), !single, "{name}: {bit} {compare}\n{listing}");
+            }
+        }
+    }
+}
+
 #[test]
 fn compute_shaders_have_the_results_of_the_interpreter() {
     let three = |name: &str| format!("div 32 %50 = {name} %5, %6, %7");
@@ -102,6 +223,17 @@ fn compute_shaders_have_the_results_of_the_interpreter() {
         ]
         .map(str::to_owned),
     );
+    bodies.push(FUNNEL.to_owned());
+    for bit in (0..12).chain([30, 31]) {
+        for (compare, constant) in [("ine", 0), ("ieq", 0), ("ine", 1 << bit), ("ieq", 1 << bit), ("ieq", 64)]
+        {
+            bodies.push(bit_choice(bit, compare, constant));
+        }
+    }
+    bodies.extend(WIDE_SUMS.map(|sum| wide_sum("div", "mov", sum)));
+    bodies.extend(WIDE_SUMS.map(|sum| wide_sum("con", "@read_first_invocation", sum)));
+    bodies.extend(WIDE_SHIFTS.map(|(shift, _)| wide_sum("div", "mov", shift)));
+    bodies.extend(WIDE_SHIFTS.map(|(shift, _)| wide_sum("con", "@read_first_invocation", shift)));
     let mut rng = Rng::new(5);
     let edges = [0, 1, 0x7fff_ffff, 0x8000_0000, u32::MAX, 0x8000_8000, 0x7f80_ff01];
     for body in &bodies {
@@ -228,7 +360,7 @@ fn memory_and_rays_have_their_instructions() {
         (format!("div 32 %20 = @global_atomic_amd (%7, %3, %4) (base=0, atomic_op=umax)\n    {words}"), "atomic_umax", &GPUS[..]),
         (format!("div 32 %20 = @global_atomic_swap_amd (%7, %3, %4, %5) (base=0, atomic_op=cmpxchg)\n    {words}"), "atomic_cmpswap", &GPUS[..]),
         ("div 32x4 %20 = @load_buffer_amd (%2, %3, %9, %9) (base=0, mem_modes=0, access=none)\n    @store_buffer_amd (%20, %2, %4, %9, %9) (base=0, wrmask=xzw, mem_modes=0, access=none)\n    div 32x4 %10 = mov %20".to_owned(), "buffer_store_dwordx2", &GPUS[..]),
-        ("div 64 %20 = pack_64_2x32_split %3, %4\n    div 32x4 %10 = @bvh64_intersect_ray_amd (%2, %20, %5, %12, %12, %12)".to_owned(), "image_bvh64_intersect_ray", &["gfx1030", "gfx1100"][..]),
+        ("div 64 %20 = pack_64_2x32_split %3, %4\n    div 32x4 %10 = @bvh64_intersect_ray_amd (%2, %20, %5, %12, %12, %12)".to_owned(), "image_bvh64_intersect_ray", &["gfx1030", "gfx1100", "gfx1201"][..]),
     ];
     for (body, opcode, gpus) in cases {
         let text = fragment_text("", &body);
@@ -240,6 +372,45 @@ fn memory_and_rays_have_their_instructions() {
             let older = older.replace("cmpswap", "cmpswap_b32");
             let found = listing.contains(opcode) || listing.contains(&older);
             assert!(found, "{name}: {opcode} is not in\n{listing}");
+        }
+    }
+}
+
+/// By GPU: how many parts the list of an address has; 0 if it is a range of registers.
+type AddressCounts<'a> = &'a [(&'a str, usize)];
+
+/// Parts of an address are read where they are, even in another order, or copied as far as the GPU wants them to follow each other.
+#[test]
+fn addresses_of_images_need_not_be_consecutive() {
+    let sample = "(texture_handle), %2 (sampler_handle)";
+    let turned = format!(
+        "div 32x2 %20 = vec2 %4, %3\n    div 32x4 %10 = (float32)tex %1 {sample}, %20 (coord), 0 (texture), 0 (sampler)"
+    );
+    let levels = format!(
+        "div 32x3 %20 = vec3 %6, %4, %3\n    div 32x4 %10 = (float32)txd %1 {sample}, %20 (coord), %20 (ddx), %20 (ddy), 0 (texture), 0 (sampler)"
+    );
+    let ray = "div 64 %20 = pack_64_2x32_split %3, %6\n    div 32x3 %21 = vec3 %5, %4, %5\n    \
+               div 32x4 %10 = @bvh64_intersect_ray_amd (%2, %20, %5, %12, %12, %21)";
+    let cases: [(&str, &str, AddressCounts<'_>); 3] = [
+        (
+            &turned,
+            "image_sample",
+            &[("gfx900", 0), ("gfx1010", 2), ("gfx1030", 2), ("gfx1100", 2), ("gfx1201", 2)],
+        ),
+        (&levels, "image_sample_d", &[("gfx1010", 0), ("gfx1030", 9), ("gfx1100", 5), ("gfx1201", 4)]),
+        (ray, "image_bvh64_intersect_ray", &[("gfx1030", 12), ("gfx1100", 5), ("gfx1201", 5)]),
+    ];
+    for (body, opcode, gpus) in cases {
+        for &(name, parts) in gpus {
+            let (compiled, gpu) = built(&fragment_text("", body), name);
+            let listing = rig::recorded::assembly(&compiled, &gpu);
+            let line = listing.lines().find(|line| line.contains(&format!("{opcode} ")));
+            let line = line.unwrap_or_else(|| panic!("{name}: {opcode} is not in\n{listing}"));
+            let list = line.split_once(", [").and_then(|(_, rest)| rest.split_once("], s"));
+            let list: Vec<&str> = list.map(|(list, _)| list.split(", ").collect()).unwrap_or_default();
+            assert_eq!(list.len(), parts, "{name}: {line}");
+            let single = parts != 0 && list.iter().all(|part| !part.contains('['));
+            assert_eq!(single, !listing.contains("mov_b32"), "{name}: {listing}");
         }
     }
 }

@@ -464,3 +464,90 @@ fn arms_that_are_always_taken_are_not_branched_over() {
         printed(&unknown)
     );
 }
+
+/// Two divergent `if`s after each other, in another one.
+const CONDITIONS: &str = "\
+  %0: b32 = const<0x0>
+  %1: b32 = const<0x7>
+  %2: b32 = const<0x2>
+  %3: handle = descriptor<r0> %0
+  %4: handle = descriptor<r1> %0
+  %5: b32x3 = sysval<local_invocation_id>
+  %6: b32 = extract<0> %5
+  %7: b32 = ishl %6, %2
+  %8: b32 = load<storage align 4 access readonly|restrict> %3, %7
+  %9: b1 = ult %1, %8
+  if<L0> %9 {
+    %10: b1 = ult %2, %8
+    if<L1> %10 {
+      store<storage align 4> %1, %4, %7
+      break<L1>
+    } else {
+      break<L1>
+    }
+    %11: b1 = ult %6, %8
+    if<L2> %11 {
+      store<storage align 4> %2, %4, %7
+      break<L2>
+    } else {
+      break<L2>
+    }
+    break<L0>
+  } else {
+    break<L0>
+  }
+";
+
+/// The block of a branch may be another one than that of the comparison.
+#[test]
+fn conditions_of_branches_are_in_vcc() {
+    for gpu in ["gfx803", "gfx900", "gfx1030", "gfx1100"] {
+        let lines = code(64, CONDITIONS, gpu);
+        let compares = places(&lines, "v_cmp");
+        assert!(compares.len() >= 3, "{gpu}: {}", printed(&lines));
+        for at in compares {
+            assert_eq!(lines[at + 1].at - lines[at].at, 1, "{gpu}: {}\n{}", lines[at].text, printed(&lines));
+        }
+    }
+}
+
+/// Two variables of a loop that start with one value; the second one changes before the first one.
+const VARIABLES: &str = "\
+  %0: b32 = const<0x0>
+  %1: b32 = const<0x1>
+  %2: b32 = const<0x2>
+  %3: handle = descriptor<r0> %0
+  %4: handle = descriptor<r1> %0
+  %5: b32x3 = sysval<local_invocation_id>
+  %6: b32 = extract<0> %5
+  %7: b32 = ishl %6, %2
+  %8: b32 = load<storage align 4 access readonly|restrict> %3, %7
+  %9: b32 = loop<L0> %8, %8 (%10: b32, %11: b32) {
+    %12: b32 = load<storage align 4 access readonly|restrict> %3, %10
+    %13: b32 = iadd %11, %12
+    %14: b32 = imul %13, %6
+    %15: b1 = ult %13, %7
+    if<L1> %15 {
+      break<L0> %13
+    } else {
+      break<L1>
+    }
+    continue<L0> %14, %13
+  }
+  store<storage align 4> %9, %4, %7
+";
+
+/// The variables do not count as one value because of their first one, so each keeps its register.
+#[test]
+fn variables_of_a_loop_keep_their_registers() {
+    for gpu in ["gfx803", "gfx900", "gfx1030", "gfx1100"] {
+        let lines = code(64, VARIABLES, gpu);
+        let back = lines.iter().find(|line| line.target.is_some_and(|target| target <= line.at));
+        let back = back.unwrap_or_else(|| panic!("{gpu}: no loop\n{}", printed(&lines)));
+        let start = back.target.unwrap_or_default();
+        let body = lines.iter().filter(|line| (start..back.at).contains(&line.at));
+        let moves = ["v_mov", "v_swap", "v_xor", "v_dual_mov"];
+        let moved = body.filter(|line| moves.iter().any(|name| line.text.starts_with(name))).count();
+        assert_eq!(moved, 0, "{gpu}: {}", printed(&lines));
+    }
+}

@@ -2,9 +2,10 @@
 
 use super::Allocator;
 use super::file::{RegSpan, VECTOR, alignment};
+use super::hints::{VectorPart, parts_of};
 use super::instruction::Work;
 use crate::error::FinishError;
-use crate::ir::{Op, PhysReg, Pseudo, RegClass, Temp};
+use crate::ir::{Block, Op, PhysReg, Pseudo, RegClass, Temp};
 use crate::sums::{SUMMAND, may_accumulate};
 use unwedge_base::entity::Entity;
 use unwedge_base::inline::InlineList;
@@ -127,13 +128,18 @@ impl Allocator<'_> {
             if self.program.op(work.inst).is(Pseudo::SplitVector) {
                 self.source_wishes(work, at, &mut wishes);
             }
-            wishes.extend(self.part_wish(work, temp, class));
+            if let Some(part) = self.tables.hints.part(temp) {
+                wishes.extend(self.part_wish(work, temp, class, part));
+            }
             wishes.extend(self.tables.hints.group_reg(temp));
             wishes.extend(self.split_wish(temp));
         }
         self.source_wishes(work, at, &mut wishes);
         if let Some(temp) = definition.temp {
             wishes.extend(self.group_part_wish(work, temp, class));
+            if let Some(part) = self.tables.hints.address_part(temp) {
+                wishes.extend(self.part_wish(work, temp, class, part));
+            }
         }
         let (from, to) = self.range(class);
         wishes.iter().map(|reg| RegSpan::new(*reg, class)).find(|span| {
@@ -158,22 +164,28 @@ impl Allocator<'_> {
         }
     }
 
-    /// The register that an instruction of this block will need it in.
+    /// The register that an instruction of this block, or of the next one without a branch between them, will need it in.
     fn fixed_wish(&self, work: &Work, temp: Temp) -> Option<PhysReg> {
         let reg = self.tables.hints.fixed(temp)?;
-        let local = !self.live.is_live_out(self.block, temp);
-        (local
+        let dies = |block: Block| !self.live.is_live_out(block, temp);
+        let next = || match self.program.blocks[self.block].linear_succs[..] {
+            [next] if self.program.blocks[next].linear_preds.len() == 1 => Some(next),
+            _ => None,
+        };
+        ((dies(self.block) || next().is_some_and(dies))
             && reg != PhysReg::SCC
             && (reg.reg().is_sgpr() || reg.reg().is_vgpr() || self.may_be_special(work, reg)))
         .then_some(reg)
     }
 
     /// Beside the other parts of its vector, or where there is room for all of them.
-    fn part_wish(&mut self, work: &Work, temp: Temp, class: RegClass) -> Option<PhysReg> {
-        let part = self.tables.hints.part(temp)?;
-        let vector = *self.program.definitions(part.inst).first()?;
+    fn part_wish(&mut self, work: &Work, temp: Temp, class: RegClass, part: VectorPart) -> Option<PhysReg> {
+        let dwords = parts_of(self.program, self.variants, part.inst).map(|part| part.class.dwords()).sum();
+        let made = self.program.op(part.inst).is(Pseudo::CreateVector);
+        let made = self.program.definitions(part.inst).first().filter(|_| made).copied();
+        let vector = made.map_or(RegClass::vgpr(dwords), |made| made.class);
         let mut bytes = 0;
-        for operand in self.program.operands(part.inst) {
+        for operand in parts_of(self.program, self.variants, part.inst) {
             let offset = bytes;
             bytes += u16::from(operand.class.bytes());
             let Some(sibling) = operand.as_temp().filter(|sibling| *sibling != temp) else { continue };
@@ -183,18 +195,17 @@ impl Allocator<'_> {
                 continue;
             }
             let first = (span.first + part.offset).checked_sub(offset / 4)?;
-            let whole =
-                RegSpan { first: first.checked_sub(part.offset)?, count: vector.class.dwords().into() };
+            let whole = RegSpan { first: first.checked_sub(part.offset)?, count: vector.dwords().into() };
             let (from, to) = self.range(class);
-            if whole.first >= from && whole.end() <= to && whole.first.is_multiple_of(alignment(vector.class))
-            {
+            if whole.first >= from && whole.end() <= to && whole.first.is_multiple_of(alignment(vector)) {
                 return Some(RegSpan { first, count: 1 }.reg());
             }
         }
-        if let Some(reg) = vector.temp.and_then(|vector| self.tables.hints.group_reg(vector)) {
+        let made = made.and_then(|made| made.temp);
+        if let Some(reg) = made.and_then(|vector| self.tables.hints.group_reg(vector)) {
             return Some(reg.advance(part.offset * 4));
         }
-        let whole = self.first_window(work, vector.class)?;
+        let whole = self.first_window(work, vector)?;
         Some(RegSpan { first: whole.first + part.offset, count: 1 }.reg())
     }
 

@@ -1,11 +1,12 @@
 //! Preferred registers of temporaries: those of what they are copied to and from.
 
 use crate::ir::shape::{self, Variants};
-use crate::ir::{Bound, Definition, Inst, Op, Operand, PhysReg, Program, Pseudo, Temp};
+use crate::ir::{Block, Bound, Definition, Inst, Op, Operand, PhysReg, Program, Pseudo, Temp, variant_of};
+use crate::live::Liveness;
 use crate::sums::{SUMMAND, may_accumulate};
 use unwedge_base::entity::Entity;
 use unwedge_isa::amdgcn::Reg;
-use unwedge_isa::amdgcn::model::{Form, OperandSlot, Type};
+use unwedge_isa::amdgcn::model::{Form, Format, Gfx, OperandSlot, Type};
 use unwedge_isa::amdgcn::tables::Variant;
 
 /// A temporary that is a part of a vector: the instruction that makes it, and the part's first register in it.
@@ -15,22 +16,39 @@ pub(super) struct VectorPart {
     pub offset: u16,
 }
 
+/// The operands that follow each other in the vector that an instruction makes, or should do so in the address of an image instruction.
+pub(super) fn parts_of<'p>(
+    program: &'p Program,
+    variants: &Variants,
+    inst: Inst,
+) -> impl Iterator<Item = &'p Operand> {
+    let operands = program.operands(inst);
+    let image = variant_of(program, variants, inst);
+    let made = if image.is_none() { operands } else { &[] };
+    let address = image.into_iter().flat_map(|variant| shape::image_address(variant, operands.len()));
+    made.iter().chain(address.map(|at| &operands[at]))
+}
+
 /// Preferences, by temporary.
 #[derive(Debug, Default)]
 pub(super) struct Hints {
     groups: Vec<u32>,
     group_regs: Vec<Option<PhysReg>>,
     parts: Vec<Option<VectorPart>>,
+    /// Parts of addresses, which are shorter to name if they follow each other.
+    address_parts: Vec<Option<VectorPart>>,
     /// For each vector whose last use splits it: the instruction that does.
     splits: Vec<Option<Inst>>,
     /// By the first temporary of a group: the vector that is split into a member of the group.
     group_parts: Vec<Option<VectorPart>>,
     fixed: Vec<Option<PhysReg>>,
+    /// By operand of phis: the last phi that it ends in, and the block of that.
+    claims: Vec<Option<(Block, Inst)>>,
 }
 
 impl Hints {
     /// Finds the preferences of a program, reusing their memory.
-    pub fn set(&mut self, program: &Program, variants: &Variants) {
+    pub fn set(&mut self, program: &Program, live: &Liveness, variants: &Variants) {
         let count = program.temp_count();
         self.groups.clear();
         self.groups.extend(0..count as u32);
@@ -38,16 +56,22 @@ impl Hints {
             regs.clear();
             regs.resize(count, None);
         }
-        for parts in [&mut self.parts, &mut self.group_parts] {
+        for parts in [&mut self.parts, &mut self.address_parts, &mut self.group_parts] {
             parts.clear();
             parts.resize(count, None);
         }
         self.splits.clear();
         self.splits.resize(count, None);
+        self.claims.clear();
+        self.claims.resize(count, None);
         let mut bound = Bound::default();
-        for data in program.blocks.values() {
+        for (block, data) in program.blocks.iter() {
             for &inst in &data.insts {
-                self.instruction(program, variants, inst, &mut bound);
+                if program.op(inst).is_phi() {
+                    self.phi(program, live, block, inst);
+                } else {
+                    self.instruction(program, variants, inst, &mut bound);
+                }
             }
         }
         self.join_splits(program);
@@ -68,6 +92,20 @@ impl Hints {
         }
     }
 
+    /// A phi gets the registers of the operands that end there. An operand of several phis of a block ends in one of them only.
+    fn phi(&mut self, program: &Program, live: &Liveness, block: Block, inst: Inst) {
+        let Some(result) = program.definitions(inst).first().and_then(|result| result.temp) else { return };
+        for operand in program.operands(inst) {
+            let Some(temp) = operand.as_temp() else { continue };
+            let claim = &mut self.claims[temp.index()];
+            let others = claim.is_some_and(|(other, phi)| other == block && phi != inst);
+            if operand.class == program.class(result) && !others && !live.is_live_in(block, temp) {
+                *claim = Some((block, inst));
+                self.unite(result, temp);
+            }
+        }
+    }
+
     fn instruction(&mut self, program: &Program, variants: &Variants, inst: Inst, bound: &mut Bound) {
         let (operands, definitions) = (program.operands(inst), program.definitions(inst));
         let pair = |hints: &mut Hints, definition: usize, operand: usize| {
@@ -79,9 +117,6 @@ impl Hints {
             }
         };
         match program.op(inst) {
-            Op::Pseudo(Pseudo::Phi | Pseudo::LinearPhi) => {
-                (0..operands.len()).for_each(|at| pair(self, 0, at));
-            }
             Op::Pseudo(Pseudo::ParallelCopy) => {
                 (0..operands.len()).for_each(|at| pair(self, at, at));
                 for (definition, operand) in definitions.iter().zip(operands) {
@@ -128,6 +163,9 @@ impl Hints {
                 {
                     self.short_form(short, operands, definitions);
                 }
+                if opcode.row().format == Format::Mimg && program.gpu.generation() < Gfx::Gfx12 {
+                    self.address(program, variants, inst);
+                }
             }
             Op::Pseudo(Pseudo::BranchZ | Pseudo::BranchNz) => {
                 if let Some(temp) = operands.first().and_then(|operand| operand.as_temp()) {
@@ -136,6 +174,20 @@ impl Hints {
                 }
             }
             Op::Pseudo(_) => {}
+        }
+    }
+
+    /// The parts of the address of an image instruction, if there are several.
+    fn address(&mut self, program: &Program, variants: &Variants, inst: Inst) {
+        let mut offset = 0;
+        if parts_of(program, variants, inst).nth(1).is_none() {
+            return;
+        }
+        for operand in parts_of(program, variants, inst) {
+            if let Some(temp) = operand.as_temp() {
+                self.address_parts[temp.index()].get_or_insert(VectorPart { inst, offset });
+            }
+            offset += u16::from(operand.class.dwords());
         }
     }
 
@@ -187,6 +239,11 @@ impl Hints {
     /// The vector that a temporary becomes a part of.
     pub fn part(&self, temp: Temp) -> Option<VectorPart> {
         *self.parts.get(temp.index())?
+    }
+
+    /// The image instruction whose address has the temporary as a part.
+    pub fn address_part(&self, temp: Temp) -> Option<VectorPart> {
+        *self.address_parts.get(temp.index())?
     }
 
     /// The instruction that splits a vector, if it is the last use of the vector.

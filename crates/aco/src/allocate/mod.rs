@@ -169,7 +169,7 @@ impl<'a> Allocator<'a> {
             names.clear();
             names.extend((0..temps).map(Temp::new));
         }
-        tables.hints.set(program, variants);
+        tables.hints.set(program, live, variants);
         empty_lists(&mut tables.ends, blocks);
         empty_lists(&mut tables.logical_ends, blocks);
         Allocator {

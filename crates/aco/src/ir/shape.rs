@@ -187,6 +187,12 @@ pub fn operands(variant: &'static Variant) -> impl Iterator<Item = &'static Oper
     only.chain(both).chain(implicit.iter().filter(|slot| slot.access.reads()))
 }
 
+/// The operands that are the address of an image instruction, of which `count` are given: that of its slot, and those that follow the operands of all slots.
+pub fn image_address(variant: &'static Variant, count: usize) -> impl Iterator<Item = usize> {
+    let first = operands(variant).position(|slot| slot.class == Class::ImageAddr);
+    first.into_iter().flat_map(move |first| [first].into_iter().chain(operands(variant).count()..count))
+}
+
 fn slots(variant: &'static Variant) -> &'static [OperandSlot] {
     &variant.slots
 }

@@ -16,9 +16,9 @@ use crate::compile::Options;
 use unwedge_isa::amdgcn::{Gfx, Gpu};
 use unwedge_shader::ir::{Shader, Stage};
 use unwedge_shader::passes::{
-    self, DivisionOptions, FloatOptions, HandleOptions, Int64Options, NarrowOptions, Quads, Reductions,
-    SubgroupOptions, TextureOptions, lower_division, lower_floats, lower_handles, lower_int64, lower_narrow,
-    lower_nonuniform, lower_subgroups, lower_texel_offsets, lower_textures,
+    self, DivisionOptions, FloatOptions, HandleOptions, Int64Options, Int64Shifts, NarrowOptions, Quads,
+    Reductions, SubgroupOptions, TextureOptions, lower_division, lower_floats, lower_handles, lower_int64,
+    lower_narrow, lower_nonuniform, lower_subgroups, lower_texel_offsets, lower_textures,
 };
 
 /// Lowers a shader for a GPU.
@@ -82,7 +82,10 @@ pub fn lower(shader: &mut Shader, options: &Options) {
         changed |= pairs::join(shader);
     }
     changed |= lower_narrow(shader, &NarrowOptions { bits8: true, bits16: true, pairs: false });
-    changed |= lower_int64(shader, &Int64Options { comparisons: false, ..Int64Options::ALL });
+    changed |= lower_int64(
+        shader,
+        &Int64Options { comparisons: false, shifts: Int64Shifts::OfKnownWords, ..Int64Options::ALL },
+    );
     changed |= lower_division(shader, &DivisionOptions::ALL);
     changed |= passes::scalarize_except(shader, pairs::PAIR);
     if changed {

@@ -131,6 +131,7 @@ impl Combiner<'_> {
             || self.bit_test(inst)
             || self.fold_constants(inst)
             || self.fold_masks(inst)
+            || self.carry_in(inst)
             || self.pair(inst)
     }
 
@@ -150,6 +151,7 @@ impl Combiner<'_> {
             || self.packed_multiply_add(inst)
             || self.clamp(inst)
             || self.extreme_of_three(inst)
+            || self.carry_in(inst)
             || self.pair(inst)
             || made_by(MakerKind::MIXED) && self.mix_sum(inst)
             || made_by(MakerKind::WIDENED) && self.mix_inputs(inst)

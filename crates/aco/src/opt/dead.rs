@@ -1,7 +1,8 @@
 //! Dead code: removes instructions whose results nothing reads. Guarantees that the remaining ones have the same effects.
 
+use super::carries::drop_carry;
 use super::uses::Uses;
-use crate::ir::{Inst, Memory, Op, Payload, Program, Pseudo, Source};
+use crate::ir::{Definition, Inst, Memory, Op, Payload, Program, Pseudo, Source};
 use unwedge_base::entity::Entity;
 use unwedge_isa::amdgcn::Reg;
 use unwedge_isa::amdgcn::model::{Format, Role};
@@ -91,6 +92,15 @@ pub(super) fn remove(program: &mut Program, uses: &mut Uses) {
         }
     }
     for block in blocks.into_iter().filter(|_| any) {
-        program.blocks[block].insts.retain(|inst| !dead[inst.index()]);
+        let mut insts = std::mem::take(&mut program.blocks[block].insts);
+        insts.retain(|inst| !dead[inst.index()]);
+        for &inst in &insts {
+            if let [_, Definition { temp: Some(carry), .. }] = *program.definitions(inst)
+                && uses.count(carry) == 0
+            {
+                drop_carry(program, inst);
+            }
+        }
+        program.blocks[block].insts = insts;
     }
 }

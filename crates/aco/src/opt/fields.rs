@@ -228,12 +228,37 @@ impl Combiner<'_> {
         }
         match opcode {
             Opcode::v_and_b32 => self.extract(inst) || self.and_complement(inst),
-            Opcode::v_or_b32 => self.insert(inst),
+            Opcode::v_or_b32 => self.insert(inst) || self.align(inst),
             Opcode::v_lshlrev_b32 => self.shift_out(inst),
             Opcode::v_lshrrev_b32 => self.shift_back(inst, Opcode::v_bfe_u32),
             Opcode::v_ashrrev_i32 => self.shift_back(inst, Opcode::v_bfe_i32),
             _ => false,
         }
+    }
+
+    /// The lower bits of one word above the upper ones of another, by shifts.
+    fn align(&mut self, inst: Inst) -> bool {
+        let &[a, b] = self.program.operands(inst) else { return false };
+        let shifted = |operand: Operand, vector: Opcode, scalar: Opcode| {
+            let inner = self.only_source(operand)?;
+            let (count, word) = match (self.program.op(inner), self.program.operands(inner)) {
+                (Op::Hw(opcode), [count, word]) if opcode == vector => (count, word),
+                (Op::Hw(opcode), [word, count]) if opcode == scalar => (count, word),
+                _ => return None,
+            };
+            Some((count.as_const()? as u32 & 31, *word))
+        };
+        for (high, low) in [(a, b), (b, a)] {
+            let high = shifted(high, Opcode::v_lshlrev_b32, Opcode::s_lshl_b32);
+            let low = shifted(low, Opcode::v_lshrrev_b32, Opcode::s_lshr_b32);
+            let (Some((left, high)), Some((right, low))) = (high, low) else { continue };
+            let new = [high, low, Operand::c32(right)];
+            if left + right == 32 && self.fits(Opcode::v_alignbit_b32, &new, true) {
+                self.become_op(inst, Opcode::v_alignbit_b32, &new);
+                return true;
+            }
+        }
+        false
     }
 
     /// The low bits of a word that is shifted right.

@@ -109,7 +109,9 @@ impl Combiner<'_> {
             O::s_or_b32 => self.and_not(inst, O::s_not_b32, O::s_orn2_b32),
             O::s_or_b64 => self.and_not(inst, O::s_not_b64, O::s_orn2_b64),
             O::s_add_u32 => self.count_both(inst),
-            _ if opcode.row().format == Format::Vopc => self.compare_chosen(inst, opcode),
+            _ if opcode.row().format == Format::Vopc => {
+                self.compare_chosen(inst, opcode) || self.compare_bit(inst, opcode)
+            }
             _ => false,
         }
     }
@@ -244,4 +246,63 @@ impl Combiner<'_> {
         }
         true
     }
+
+    /// Tests a bit: the sign by a comparison with zero, and some of the lowest ones as the class of a number that is in this class.
+    fn compare_bit(&mut self, inst: Inst, opcode: Opcode) -> bool {
+        use Relation as R;
+        let Some((relation, Type::I32 | Type::U32)) = compares::relation(opcode) else { return false };
+        let (R::Eq | R::Lg | R::Ne, true) = (relation, self.program[inst].mods == Mods::default()) else {
+            return false;
+        };
+        let &[a, b] = self.program.operands(inst) else { return false };
+        let (masked, constant) = match (self.constant_of(a), self.constant_of(b)) {
+            (Some(bits), None) => (b, bits as u32),
+            (None, Some(bits)) => (a, bits as u32),
+            _ => return false,
+        };
+        let Some(inner) = self.only_source(masked) else { return false };
+        let (Op::Hw(Opcode::v_and_b32), &[a, b]) = (self.program.op(inner), self.program.operands(inner))
+        else {
+            return false;
+        };
+        let (bit, value) = match (self.constant_of(a), self.constant_of(b)) {
+            (Some(bits), None) => (bits as u32, b),
+            (None, Some(bits)) => (bits as u32, a),
+            _ => return false,
+        };
+        if !bit.is_power_of_two() || constant != 0 && constant != bit {
+            return false;
+        }
+        let set = (relation == R::Eq) == (constant == bit);
+        let new = match (bit.trailing_zeros(), set) {
+            (31, true) => Some((Opcode::v_cmp_gt_i32, 0)),
+            (31, false) => Some((Opcode::v_cmp_le_i32, 0)),
+            (bit, true) => number_of_class(bit).map(|number| (Opcode::v_cmp_class_f32, number)),
+            _ => None,
+        };
+        let Some((opcode, number)) = new else { return false };
+        let operands = [Operand::c32(number), value];
+        if !self.fits(opcode, &operands, false) {
+            return false;
+        }
+        self.become_op(inst, opcode, &operands);
+        true
+    }
+}
+
+/// A float of the class that has a bit in the mask of `v_cmp_class_f32`. Those of denormals are left out, because they might be flushed.
+fn number_of_class(bit: u32) -> Option<u32> {
+    Some(match bit {
+        // A signalling NaN.
+        0 => 0x7f80_0001,
+        // A quiet NaN, which is an inline constant.
+        1 => u32::MAX,
+        2 => f32::NEG_INFINITY.to_bits(),
+        3 => (-1f32).to_bits(),
+        5 => (-0f32).to_bits(),
+        6 => 0,
+        8 => 1f32.to_bits(),
+        9 => f32::INFINITY.to_bits(),
+        _ => return None,
+    })
 }

@@ -6,6 +6,7 @@
 //! Never: decides which registers are used.
 
 mod bits;
+mod carries;
 mod combine;
 mod conditions;
 mod dead;

@@ -2,36 +2,59 @@
 //!
 //! Blocks are taken in reverse postorder of the logical flow. What depends on the active lanes is compared within its block only, and so are
 //! constants in vector registers, which are cheaper to make again than to keep. A lane mask that is computed in a loop is not that of the lanes after it.
+//! A sum is the same with and without its carry, if the dominating instruction makes the carry as well.
 
+use super::carries::{is_sum, without_carry};
 use super::dead::{depends_on_block, is_pure};
 use super::loops::Loops;
 use crate::dominators::Dominators;
-use crate::ir::{Block, Inst, Op, Payload, PhysReg, Program, Pseudo, RegClass, Source, Temp};
+use crate::ir::{Block, Definition, Inst, Op, Payload, PhysReg, Program, Pseudo, RegClass, Source, Temp};
 use std::hash::{Hash, Hasher};
 use unwedge_base::entity::{Entity, SecondaryMap};
 use unwedge_base::mix::MixHasher;
 use unwedge_isa::amdgcn::Mods;
 use unwedge_isa::amdgcn::model::Format;
 
+/// What an instruction does, without the carry of a sum.
+fn op_of(program: &Program, inst: Inst) -> Op {
+    match program.op(inst) {
+        Op::Hw(opcode) => Op::Hw(without_carry(program, opcode).unwrap_or(opcode)),
+        op @ Op::Pseudo(_) => op,
+    }
+}
+
 /// What makes two instructions the same, without operands and definitions.
 fn head(program: &Program, inst: Inst) -> impl Eq + use<> {
     let data = &program[inst];
-    (data.op, data.form, data.mods, data.payload, data.exact, data.freedom)
+    (op_of(program, inst), data.form, data.mods, data.payload, data.exact, data.freedom)
 }
 
 fn operands(program: &Program, inst: Inst) -> impl Iterator<Item: Eq> {
     program.operands(inst).iter().map(|operand| (operand.source, operand.class, operand.reg))
 }
 
+/// Definitions without carries.
+fn results(program: &Program, inst: Inst) -> &[Definition] {
+    let all = program.definitions(inst);
+    let sums = matches!(program.op(inst), Op::Hw(opcode) if is_sum(program, opcode));
+    if sums { &all[..all.len().min(1)] } else { all }
+}
+
 fn definitions(program: &Program, inst: Inst) -> impl Iterator<Item: Eq> {
-    let all = program.definitions(inst).iter();
+    let all = results(program, inst).iter();
     all.map(|definition| (definition.class, definition.reg, definition.temp.is_some()))
+}
+
+/// Whether an instruction makes all that another one makes, which is the same but for carries.
+fn makes_all(program: &Program, earlier: Inst, inst: Inst) -> bool {
+    let carry = |inst: Inst| program.definitions(inst).get(1).is_some_and(|carry| carry.temp.is_some());
+    carry(earlier) || !carry(inst)
 }
 
 /// Hashes what [`head`], [`operands`] and [`definitions`] compare, in few words.
 fn mix(program: &Program, inst: Inst, hasher: &mut MixHasher) {
     let data = &program[inst];
-    let op = match data.op {
+    let op = match op_of(program, inst) {
         Op::Hw(opcode) => opcode as u64,
         Op::Pseudo(pseudo) => 1 << 32 | pseudo as u64,
     };
@@ -57,7 +80,7 @@ fn mix(program: &Program, inst: Inst, hasher: &mut MixHasher) {
         hasher.write_u64(place(operand.class, operand.reg) | kind << 40);
         hasher.write_u64(value);
     }
-    for definition in program.definitions(inst) {
+    for definition in results(program, inst) {
         hasher.write_u64(place(definition.class, definition.reg));
     }
 }
@@ -178,7 +201,7 @@ pub(super) fn number(
             };
             let place = known.place(&new, program);
             match known.at(place) {
-                Some(earlier) if serves(earlier.block) => {
+                Some(earlier) if serves(earlier.block) && makes_all(program, earlier.inst, inst) => {
                     let others = program.definitions(earlier.inst);
                     for (own, other) in program.definitions(inst).iter().zip(others) {
                         if let (Some(own), Some(other)) = (own.temp, other.temp) {

@@ -99,10 +99,29 @@ impl Selector<'_> {
                 }
             }
             _ if matches!(op, Op::U2U | Op::I2I) => self.resize(inst)?,
+            (Base::B64, _) if matches!(op, Op::IShl | Op::IShr | Op::UShr) => self.wide_shift(inst),
             _ => return Err(self.unsupported(inst, None)),
         };
         self.define(result, &[value]);
         Ok(())
+    }
+
+    /// A shift of 64 bits.
+    fn wide_shift(&mut self, inst: Inst) -> Operand {
+        use Opcode as O;
+        let [value, count] = self.scalars(inst);
+        let (scalar, older, vector) = match self.func.op(inst) {
+            Op::IShl => (O::s_lshl_b64, O::v_lshl_b64, O::v_lshlrev_b64),
+            Op::IShr => (O::s_ashr_i64, O::v_ashr_i64, O::v_ashrrev_i64),
+            _ => (O::s_lshr_b64, O::v_lshr_b64, O::v_lshrrev_b64),
+        };
+        if !self.banks.is_vector(self.func.result(inst)) {
+            return self.salu(scalar, RegClass::S2, &[value, count]);
+        }
+        match self.has(vector) {
+            true => self.valu(vector, RegClass::V2, &[count, value]),
+            false => self.valu(older, RegClass::V2, &[value, count]),
+        }
     }
 
     /// Logic of booleans.
@@ -238,7 +257,12 @@ impl Selector<'_> {
             (Op::ISub, [a, b]) => self.vector_sub(*a, *b),
             (Op::UAddCarry | Op::USubBorrow, _) => {
                 let opcode = if op == Op::UAddCarry { O::v_add_co_u32 } else { O::v_sub_co_u32 };
-                let [_, carry] = self.valu_carry(opcode, &args);
+                let mut operands = args.clone();
+                if op == Op::UAddCarry {
+                    // As in the sum, which the same instruction makes.
+                    self.order(&mut operands);
+                }
+                let [_, carry] = self.valu_carry(opcode, &operands);
                 self.valu(O::v_cndmask_b32, v1, &[zero, one, carry])
             }
             (Op::INeg, [a]) => self.vector_sub(zero, *a),

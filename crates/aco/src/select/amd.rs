@@ -1,5 +1,6 @@
 //! Operations of the shader IR that stand for instructions: what registers hold at the start, descriptors as words, exports, messages.
 
+use super::image::with_address;
 use super::{Selected, Selector};
 use crate::abi::{Argument, RINGS_REGISTERS};
 use crate::ir::{Definition, Memory, NewInst, Operand, Payload, PhysReg, Pseudo, RegClass};
@@ -121,16 +122,13 @@ impl Selector<'_> {
                 let args = func.args(inst).to_vec();
                 let descriptor = self.scalar(args[0]);
                 let descriptor = self.in_sgpr(descriptor);
-                let mut address = Vec::new();
-                for arg in &args[1..] {
-                    address.extend_from_slice(self.value(*arg));
-                }
-                let address: Vec<Operand> = address.iter().map(|word| self.in_vgpr(*word)).collect();
-                let address = self.create(RegClass::vgpr(address.len() as u8), &address);
+                let parts: Vec<Vec<Operand>> =
+                    args[1..].iter().map(|arg| self.value(*arg).to_vec()).collect();
+                let address = self.ray_address(&parts);
                 let temp = self.program.make_temp(RegClass::vgpr(4));
                 let definitions = [Definition::temp(temp, RegClass::vgpr(4))];
                 let opcode = Opcode::image_bvh64_intersect_ray;
-                let operands = [address, descriptor];
+                let operands = with_address(&[], &address, &[descriptor]);
                 let mut new = NewInst::hw(opcode, &definitions, &operands);
                 new.payload = Payload::Memory(Memory::CONSTANT);
                 self.add(&new);

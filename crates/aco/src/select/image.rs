@@ -7,6 +7,7 @@
 use super::atomics::{buffer_atomic, image_atomic};
 use super::{Selected, Selector};
 use crate::ir::{Definition, Memory, NewInst, Operand, Payload, RegClass};
+use unwedge_base::inline::InlineList;
 use unwedge_isa::amdgcn::model::{Gfx, Mod};
 use unwedge_isa::amdgcn::{Mods, Opcode, tables};
 use unwedge_shader::ir::{
@@ -40,6 +41,32 @@ struct ImageInst {
 
 fn opcode(name: &str) -> Option<Opcode> {
     tables::rows().iter().find(|row| row.name == name).map(|row| row.opcode)
+}
+
+/// How many registers of an image address need not follow each other.
+struct AddressList {
+    most: usize,
+    /// The last one may be the first of several that do.
+    grouped: bool,
+}
+
+/// The list of addresses that an image instruction of a GPU takes. gfx10.1 has room for more than five, but no instruction that other accesses to
+/// memory may follow.
+const fn address_list(gfx: Gfx, sampled: bool) -> AddressList {
+    let (most, grouped) = match gfx {
+        Gfx::Gfx10 => (5, false),
+        Gfx::Gfx10_3 => (13, false),
+        Gfx::Gfx11 | Gfx::Gfx11_5 => (5, true),
+        Gfx::Gfx12 => (if sampled { 4 } else { 5 }, true),
+        _ => (0, false),
+    };
+    AddressList { most, grouped }
+}
+
+/// The operands of an image instruction: the first register of the address is among those that all instructions have, the rest of a list follows them.
+pub(super) fn with_address(before: &[Operand], address: &[Operand], after: &[Operand]) -> Vec<Operand> {
+    let (first, rest) = address.split_at(address.len().min(1));
+    [before, first, after, rest].concat()
 }
 
 /// The code of a shape in instructions of gfx10 and later.
@@ -150,14 +177,40 @@ impl Selector<'_> {
         Payload::Memory(Memory { kinds, access: access.access, private: false })
     }
 
-    /// The address in consecutive vector registers.
-    fn image_address(&mut self, parts: &[Operand]) -> Operand {
+    /// The address in registers that need not follow each other, if the GPU takes a list of so many, or in consecutive ones.
+    fn image_address(&mut self, parts: &[Operand], sampled: bool) -> Vec<Operand> {
         let parts: Vec<Operand> =
             parts.iter().map(|part| if part.is_undef() { Operand::c32(0) } else { *part }).collect();
-        match parts[..] {
-            [] => self.copy(RegClass::V1, Operand::c32(0)),
-            [part] => self.in_vgpr(part),
-            _ => self.create(RegClass::vgpr(parts.len() as u8), &parts),
+        let single = match address_list(self.gfx, sampled) {
+            AddressList { most, .. } if parts.len() <= most => parts.len(),
+            AddressList { most, grouped: true } => most - 1,
+            AddressList { .. } => 0,
+        };
+        let (single, rest) = parts.split_at(single);
+        let mut address: Vec<Operand> = single.iter().map(|part| self.in_vgpr(*part)).collect();
+        match rest {
+            [] if address.is_empty() => address.push(self.copy(RegClass::V1, Operand::c32(0))),
+            [] => {}
+            [part] => address.push(self.in_vgpr(*part)),
+            _ => address.push(self.create(RegClass::vgpr(rest.len() as u8), rest)),
+        }
+        address
+    }
+
+    /// The address of a ray: node, extent, origin, direction and inverse direction.
+    pub(super) fn ray_address(&mut self, parts: &[Vec<Operand>]) -> Vec<Operand> {
+        let words: Vec<Operand> = parts.iter().flatten().map(|word| self.in_vgpr(*word)).collect();
+        match address_list(self.gfx, false) {
+            // Each of the five is in consecutive registers.
+            AddressList { grouped: true, .. } => parts
+                .iter()
+                .map(|part| match part[..] {
+                    [word] => self.in_vgpr(word),
+                    _ => self.create(RegClass::vgpr(part.len() as u8), part),
+                })
+                .collect(),
+            AddressList { most, .. } if words.len() <= most => words,
+            AddressList { .. } => vec![self.create(RegClass::vgpr(words.len() as u8), &words)],
         }
     }
 
@@ -173,10 +226,11 @@ impl Selector<'_> {
         let gather = self.is_gather(made.opcode);
         let count = if gather { 4 } else { made.mask.count_ones() as u8 };
         let class = RegClass::vgpr(count);
-        let address = self.image_address(&made.address);
+        let address = self.image_address(&made.address, sampler.is_some());
         let temp = self.program.make_temp(class);
         let definitions = [Definition::temp(temp, class)];
-        let operands: Vec<Operand> = [address, image].into_iter().chain(sampler).collect();
+        let descriptors: InlineList<Operand, 2> = [image].into_iter().chain(sampler).collect();
+        let operands = with_address(&[], &address, &descriptors);
         let mut new = NewInst::hw(made.opcode, &definitions, &operands);
         new.mods = self.image_mods(made, access, true);
         if unorm {
@@ -412,8 +466,8 @@ impl Selector<'_> {
         }
         let data = self.vector_data(&texel);
         let made = ImageInst { opcode, address, mask, dim, layered };
-        let address = self.image_address(&made.address);
-        let all = [data, address, operands.image];
+        let address = self.image_address(&made.address, false);
+        let all = with_address(&[data], &address, &[operands.image]);
         let mut new = NewInst::hw(opcode, &[], &all);
         new.mods = self.image_mods(&made, access, false);
         self.set_known(&mut new.mods, opcode, Mod::Unorm, 1);
@@ -464,10 +518,10 @@ impl Selector<'_> {
         // The components of a texel form a value, or a value and one to compare with.
         let mask = (1 << class.dwords()) - 1;
         let made = ImageInst { opcode, address, mask, dim, layered };
-        let address = self.image_address(&made.address);
+        let address = self.image_address(&made.address, false);
         let mut mods = self.image_mods(&made, access, false);
         self.set_known(&mut mods, opcode, Mod::Unorm, 1);
-        let all = [address, operands.image, data];
+        let all = with_address(&[], &address, &[operands.image, data]);
         self.atomic_inst(inst, opcode, mods, access, &all, class);
         Ok(())
     }
@@ -580,7 +634,8 @@ impl Selector<'_> {
         }
         let operands = self.image_operands(inst, access);
         let index = operands.coordinates.first().copied().unwrap_or(Operand::undef(RegClass::V1));
-        let index = self.image_address(&[index]);
+        let index = if index.is_undef() { Operand::c32(0) } else { index };
+        let index = self.in_vgpr(index);
         let address = [index, operands.image, Operand::c32(0)];
         let mut mods = self.access_mods(access.access, matches!(op, Op::ImageFetch | Op::ImageLoad));
         mods.set(Mod::Idxen, 1);

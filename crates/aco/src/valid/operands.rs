@@ -97,6 +97,13 @@ fn hardware(program: &Program, variants: &Variants, inst: Inst, opcode: Opcode, 
     // From gfx9 on, only accesses of the global data share read `m0`, which their rows do not have.
     let operands = match operands.split_at_checked(read) {
         Some((own, [m0])) if program[inst].mods.has(Mod::Gds) && m0.reg == Some(PhysReg::M0) => own,
+        // The address of an image may be a list.
+        Some((own, list)) if shape::image_address(variant, read).next().is_some() => {
+            let registers =
+                list.iter().all(|part| part.is_undef() || part.as_temp().is_some() && part.class.is_vgpr());
+            violations.require(registers, || "a part of an address is not in vector registers".to_owned());
+            own
+        }
         _ => operands,
     };
     let written = shape::definitions(variant).count();

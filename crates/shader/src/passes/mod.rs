@@ -24,8 +24,8 @@ mod unroll;
 mod variables;
 
 pub use lower::{
-    AtomicTarget, DivisionOptions, FloatOptions, HandleOptions, Int64Options, NarrowOptions, Quads,
-    Reductions, SubgroupOptions, TextureOptions, collect_outputs, lower_atomics, lower_bounds,
+    AtomicTarget, DivisionOptions, FloatOptions, HandleOptions, Int64Options, Int64Shifts, NarrowOptions,
+    Quads, Reductions, SubgroupOptions, TextureOptions, collect_outputs, lower_atomics, lower_bounds,
     lower_derivatives, lower_division, lower_floats, lower_handles, lower_int64, lower_io, lower_locals,
     lower_narrow, lower_nonuniform, lower_outputs, lower_subgroups, lower_texel_offsets, lower_textures,
     remove_unread_outputs,

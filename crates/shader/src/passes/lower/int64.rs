@@ -16,8 +16,10 @@ pub struct Int64Options {
     pub products: bool,
     /// Quotients and remainders.
     pub divisions: bool,
-    /// Shifts and bit fields.
-    pub shifts: bool,
+    /// Shifts.
+    pub shifts: Int64Shifts,
+    /// Bit fields.
+    pub fields: bool,
     /// And, or, exclusive or, complement, select, conversions to other widths.
     pub moves: bool,
     /// Comparisons.
@@ -30,13 +32,49 @@ pub struct Int64Options {
     pub floats: bool,
 }
 
+/// Which shifts of 64 bits become operations on words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Int64Shifts {
+    /// All.
+    All,
+    /// Those of values of which a word is known, and those by constants that move whole words. They are cheap as operations on words.
+    OfKnownWords,
+}
+
+impl Int64Shifts {
+    fn has(self, func: &Function, inst: Inst) -> bool {
+        let args = func.args(inst);
+        let moves_words = func.const_bits(args[1]).is_some_and(|count| count & 32 != 0 || count & 63 == 0);
+        self == Int64Shifts::All || moves_words || knows_word(func, args[0])
+    }
+}
+
+/// Whether a word of a value is known to be a constant. Values from before the pass are looked at, because it replaces readers last.
+fn knows_word(func: &Function, value: Value) -> bool {
+    let Some(inst) = func.def_inst(value) else { return false };
+    let args = func.args(inst);
+    let constant = |value: &Value| func.const_bits(*value);
+    match func.op(inst) {
+        Op::Const => true,
+        Op::U2U => func.ty(args[0]).base != Base::B64,
+        Op::IAnd => args.iter().filter_map(constant).any(|bits| bits as u32 == 0 || bits >> 32 == 0),
+        Op::IShl | Op::UShr => constant(&args[1]).is_some_and(|count| count & 32 != 0),
+        Op::Bitcast => {
+            let words = func.def_inst(args[0]).filter(|words| func.op(*words) == Op::Vec);
+            words.is_some_and(|words| func.args(words).iter().any(|word| constant(word).is_some()))
+        }
+        _ => false,
+    }
+}
+
 impl Int64Options {
     /// All of them.
     pub const ALL: Int64Options = Int64Options {
         sums: true,
         products: true,
         divisions: true,
-        shifts: true,
+        shifts: Int64Shifts::All,
+        fields: true,
         moves: true,
         comparisons: true,
         minima: true,
@@ -44,16 +82,12 @@ impl Int64Options {
         floats: true,
     };
 
-    fn has(&self, op: Op) -> bool {
-        match op {
+    fn has(&self, func: &Function, inst: Inst) -> bool {
+        match func.op(inst) {
             Op::IAdd | Op::ISub | Op::INeg | Op::UAddCarry | Op::USubBorrow => self.sums,
             Op::IMul | Op::IMulHigh | Op::UMulHigh => self.products,
-            Op::IShl
-            | Op::IShr
-            | Op::UShr
-            | Op::BitfieldInsert
-            | Op::UBitfieldExtract
-            | Op::IBitfieldExtract => self.shifts,
+            Op::IShl | Op::IShr | Op::UShr => self.shifts.has(func, inst),
+            Op::BitfieldInsert | Op::UBitfieldExtract | Op::IBitfieldExtract => self.fields,
             Op::IAnd | Op::IOr | Op::IXor | Op::INot | Op::Select | Op::U2U | Op::I2I => self.moves,
             Op::IEq | Op::INe | Op::ILt | Op::IGe | Op::ULt | Op::UGe => self.comparisons,
             Op::IMin | Op::IMax | Op::UMin | Op::UMax | Op::IAbs => self.minima,
@@ -77,7 +111,7 @@ pub fn lower_int64(shader: &mut Shader, options: &Int64Options) -> bool {
                 _ if op.has(Traits::FLOAT) => false,
                 _ => func.args(inst).iter().chain(func.results(inst)).any(wide),
             };
-            op.has(Traits::ELEMENTWISE) && options.has(op) && is_wide()
+            op.has(Traits::ELEMENTWISE) && is_wide() && options.has(func, inst)
         };
         rewrite(func, wants, lower) | changed
     })
@@ -197,7 +231,26 @@ impl Words<'_> {
         high
     }
 
+    /// A shift by less than a word.
+    fn short_shift(&mut self, op: Op, a: Pair, count: u32) -> Pair {
+        let (count, rest) = (self.word(count), self.word(32 - count));
+        let across = |words: &mut Self, from: Value, to: Value, back: Op, op: Op| {
+            let moved = words.op(back, &[from, rest]);
+            let own = words.op(op, &[to, count]);
+            words.op(Op::IOr, &[own, moved])
+        };
+        if op == Op::IShl {
+            return Pair { lo: self.op(op, &[a.lo, count]), hi: across(self, a.lo, a.hi, Op::UShr, op) };
+        }
+        Pair { lo: across(self, a.hi, a.lo, Op::IShl, Op::UShr), hi: self.op(op, &[a.hi, count]) }
+    }
+
     fn shift(&mut self, op: Op, a: Pair, count: Value) -> Pair {
+        match self.b.func.const_bits(count).map(|count| count as u32 & 63) {
+            Some(0) => return a,
+            Some(count @ 1..32) => return self.short_shift(op, a, count),
+            _ => {}
+        }
         let (zero, one, bit) = (self.word(0), self.word(1), self.word(32));
         // 31 minus the count, because shifts of words take their counts modulo 32.
         let rest = self.op(Op::INot, &[count]);

@@ -25,7 +25,7 @@ pub use derivatives::lower_derivatives;
 pub use division::{DivisionOptions, lower_division};
 pub use floats::{FloatOptions, lower_floats};
 pub use handles::{HandleOptions, lower_handles};
-pub use int64::{Int64Options, lower_int64};
+pub use int64::{Int64Options, Int64Shifts, lower_int64};
 pub use io::{lower_io, remove_unread_outputs};
 pub use locals::lower_locals;
 pub use narrow::{NarrowOptions, lower_narrow};
