@@ -153,7 +153,7 @@ impl<'a> Masks<'a> {
         let uses = uses(program);
         for construct in constructs {
             if !masks.enter_full(program, construct, &uses) {
-                masks.save(program, construct);
+                masks.save(program, construct, &uses);
             }
         }
         let blocks: Vec<Block> = program.blocks.keys().collect();
@@ -294,7 +294,43 @@ impl<'a> Masks<'a> {
         made
     }
 
-    fn save(&mut self, program: &mut Program, construct: Construct) {
+    /// Removes the complement that makes the condition of a branch, if nothing else reads it, and returns what it is the complement of. It is in the block of the
+    /// branch, or in the one before it without a branch between them.
+    fn take_complement(
+        &self,
+        program: &mut Program,
+        entry: Block,
+        condition: Operand,
+        uses: &[u32],
+    ) -> Option<Operand> {
+        let temp = condition.as_temp().filter(|temp| uses.get(temp.index()) == Some(&1))?;
+        let before = match program.blocks[entry].linear_preds[..] {
+            [before] if program.blocks[before].linear_succs.len() == 1 => Some(before),
+            _ => None,
+        };
+        let not = if self.wave64 { Opcode::s_not_b64 } else { Opcode::s_not_b32 };
+        let complements = |inst: &Inst| {
+            let definitions = program.definitions(*inst);
+            program.op(*inst) == Op::Hw(not) && definitions.first().is_some_and(|own| own.temp == Some(temp))
+        };
+        [Some(entry), before]
+            .into_iter()
+            .flatten()
+            .find_map(|block| {
+                let place = program.blocks[block].insts.iter().position(complements)?;
+                let inst = program.blocks[block].insts[place];
+                let scc = program.definitions(inst).iter().skip(1).filter_map(|scc| scc.temp);
+                let unread = scc.into_iter().all(|scc| uses.get(scc.index()).is_none_or(|reads| *reads == 0));
+                let mask = program.operands(inst)[0];
+                (unread && mask.as_temp().is_some()).then_some((block, place, mask))
+            })
+            .map(|(block, place, mask)| {
+                program.blocks[block].insts.remove(place);
+                mask
+            })
+    }
+
+    fn save(&mut self, program: &mut Program, construct: Construct, uses: &[u32]) {
         let data = program.constructs[construct];
         let Some(head) = data.head.filter(|_| data.divergent) else { return };
         let Some(&entry) = program.blocks[head].linear_preds.first() else { return };
@@ -310,8 +346,15 @@ impl<'a> Masks<'a> {
             self.insert_condition(construct, condition);
             let exec = exec_of(self.class);
             let definitions = [definition, SCC, Definition::reg(PhysReg::EXEC, self.class)];
-            let opcode = if self.wave64 { Opcode::s_and_saveexec_b64 } else { Opcode::s_and_saveexec_b32 };
-            program.insert(entry, at, &NewInst::hw(opcode, &definitions, &[condition, exec]));
+            let [and, andn1] = match self.wave64 {
+                false => [Opcode::s_and_saveexec_b32, Opcode::s_andn1_saveexec_b32],
+                true => [Opcode::s_and_saveexec_b64, Opcode::s_andn1_saveexec_b64],
+            };
+            let inverts = self.variants.has(andn1) && !self.early.contains(&construct);
+            let mask = inverts.then(|| self.take_complement(program, entry, condition, uses)).flatten();
+            let (opcode, mask) = mask.map_or((and, condition), |mask| (andn1, mask));
+            let at = program.blocks[entry].insts.len().saturating_sub(1);
+            program.insert(entry, at, &NewInst::hw(opcode, &definitions, &[mask, exec]));
             program.set_operands(branch, &[exec]);
         } else {
             let exec = exec_of(self.class);

@@ -478,3 +478,25 @@ fn products_are_added_at_once_where_options_allow_it() {
         assert_eq!((fused, has(&code, "v_mul_f32")), (contract, !contract), "{code:?}");
     }
 }
+
+/// The branch of an `if` inverts a condition that is a complement: here that of a test of a bit, whose instruction has the other sense.
+#[test]
+fn branches_invert_conditions() {
+    for bit in ["%1", "%2"] {
+        for other in [
+            "break<L5> %21",
+            "%35: b32 = load<storage align 4 access readonly|restrict> %7, %13\nbreak<L5> %35",
+        ] {
+            let arms = format!(
+                "%36: b32 = ixor %14, %21\n%30: b32 = iand %36, {bit}\n%31: b1 = ieq %30, %0\n%32: b32 = if<L5> %31 {{\n\
+                 %33: b32 = load<storage align 4 access readonly|restrict> %7, %0\n%34: b32 = iadd %33, %21\n\
+                 break<L5> %34\n}} else {{\n{other}\n}}\n"
+            );
+            let text = lanes_leave(&arms, "%23: b32 = ixor %32, %14", "%40: b32 = iadd %20, %10");
+            compare(&text);
+            let code = mnemonics(&text, false);
+            assert!(has(&code, "v_cmp_class_f32") && has(&code, "s_andn1_saveexec_b"), "{code:?}");
+            assert!(!has(&code, "s_not_b"), "{code:?}");
+        }
+    }
+}

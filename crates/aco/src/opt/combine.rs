@@ -271,7 +271,17 @@ impl Combiner<'_> {
 
     /// An instruction of the vector ALU before the current one.
     pub(super) fn vector_before(&mut self, inst: Inst, opcode: Opcode, operands: &[Operand]) -> Operand {
-        let class = RegClass::V1;
+        self.before(inst, opcode, RegClass::V1, operands)
+    }
+
+    /// An instruction with one result before the current one.
+    pub(super) fn before(
+        &mut self,
+        inst: Inst,
+        opcode: Opcode,
+        class: RegClass,
+        operands: &[Operand],
+    ) -> Operand {
         let temp = self.program.make_temp(class);
         let new = self.program.make_inst(&NewInst::hw(opcode, &[Definition::temp(temp, class)], operands));
         self.program[new].loc = self.program[inst].loc;

@@ -277,15 +277,22 @@ impl Combiner<'_> {
         let new = match (bit.trailing_zeros(), set) {
             (31, true) => Some((Opcode::v_cmp_gt_i32, 0)),
             (31, false) => Some((Opcode::v_cmp_le_i32, 0)),
-            (bit, true) => number_of_class(bit).map(|number| (Opcode::v_cmp_class_f32, number)),
-            _ => None,
+            (bit, _) => number_of_class(bit).map(|number| (Opcode::v_cmp_class_f32, number)),
         };
         let Some((opcode, number)) = new else { return false };
         let operands = [Operand::c32(number), value];
         if !self.fits(opcode, &operands, false) {
             return false;
         }
-        self.become_op(inst, opcode, &operands);
+        if set || opcode != Opcode::v_cmp_class_f32 {
+            self.become_op(inst, opcode, &operands);
+            return true;
+        }
+        // Most readers of a mask can read its complement instead.
+        let class = self.program.lane_mask();
+        let mask = self.before(inst, opcode, class, &operands);
+        let not = if class.bytes() == 8 { Opcode::s_not_b64 } else { Opcode::s_not_b32 };
+        self.become_op(inst, not, &[mask]);
         true
     }
 }
