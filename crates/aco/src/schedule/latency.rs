@@ -279,8 +279,7 @@ impl TempFacts {
     }
 
     fn facts(&self, program: &Program, variants: &Variants, inst: Inst) -> (Facts, Cycles) {
-        let mut facts = Facts::default();
-        facts.fixed_reg = FixedRegUse::of(program, inst);
+        let mut facts = Facts { fixed_reg: FixedRegUse::of(program, inst), ..Facts::default() };
         let Op::Hw(opcode) = program.op(inst) else {
             facts.fixed = !is_movable(program, inst);
             return (facts, Cycles { latency: 0, issue: 1 });
