@@ -1,7 +1,7 @@
 //! SSA elimination: phis become parallel copies at the ends of predecessors.
 //!
-//! Takes `Allocated`, leaves `Eliminated`. Copies of a linear phi come before the branch, where `scc` holds nothing; those of a logical phi at
-//! the end of the logical part, where the lanes are those that take the edge.
+//! Takes `Allocated`, leaves `Eliminated`. Copies of a linear phi come before the branch, where `scc` holds nothing, or at the start of a block that the wave enters from one
+//! block only; those of a logical phi at the end of the logical part, where the lanes are those that take the edge.
 
 use crate::error::FinishError;
 use crate::ir::{Block, Definition, NewInst, Operand, Payload, Program, Progress, Pseudo};
@@ -25,6 +25,11 @@ pub fn eliminate(program: &mut Program) -> Result<(), FinishError> {
     let mut logical: Vec<EdgeCopies> = (0..count).map(|_| EdgeCopies::default()).collect();
     for block in program.blocks.keys() {
         let mut insts = std::mem::take(&mut program.blocks[block].insts);
+        let mut entry = EdgeCopies::default();
+        let is_entered_by_branch = match program.blocks[block].linear_preds[..] {
+            [pred] => program.blocks[pred].linear_succs.len() > 1,
+            _ => false,
+        };
         for &inst in &insts {
             let op = program.op(inst);
             let Some(preds) = phi_preds(program, block, op) else { break };
@@ -39,12 +44,17 @@ pub fn eliminate(program: &mut Program) -> Result<(), FinishError> {
                     true => *operand,
                     false => Operand { kill: false, first_kill: false, ..*operand },
                 };
-                of_edges[pred.index()].to.push(definition);
-                of_edges[pred.index()].from.push(from);
+                let copies = match op.is(Pseudo::LinearPhi) && is_entered_by_branch {
+                    true => &mut entry,
+                    false => &mut of_edges[pred.index()],
+                };
+                copies.to.push(definition);
+                copies.from.push(from);
             }
         }
         insts.retain(|inst| !program.op(*inst).is_phi());
         program.blocks[block].insts = insts;
+        insert(program, block, 0, &entry);
     }
     for block in program.blocks.keys() {
         let data = &program.blocks[block];

@@ -500,3 +500,133 @@ fn branches_invert_conditions() {
         }
     }
 }
+
+/// A uniform carry that an instruction reads from `scc`, which it overwrites, has more readers.
+#[test]
+fn a_carry_that_is_added_is_read_again() {
+    for (carry, sum) in [("uadd_carry", "iadd"), ("usub_borrow", "isub")] {
+        for last in [
+            "%34: b32 = select %33, %1, %2",
+            "%34: b32 = if<L5> %33 {\nbreak<L5> %14\n} else {\nbreak<L5> %2\n}",
+        ] {
+            let body = format!(
+                "%20: b32 = load<storage align 4 access readonly|restrict> %7, %0\n\
+                 %21: b32 = load<storage align 4 access readonly|restrict> %7, %2\n%29: b32 = {carry} %20, %21\n\
+                 %30: b32 = {sum} %21, %20\n%31: b32 = {sum} %30, %29\n%33: b1 = ieq %29, %0\n{last}\n\
+                 %35: b32 = iadd %31, %34\n"
+            );
+            compare(&uniform(&body, "%35"));
+        }
+    }
+}
+
+/// A ballot of which only some lanes are set, known before.
+#[test]
+fn constant_ballots_are_lane_masks() {
+    for bits in ["0x80", "0x41", "0xfffffff0", "0x3", "0xffffffff"] {
+        let body = format!(
+            "%20: b32 = const<{bits}>\n%21: b32x4 = vec %20, %0, %0, %0\n%22: b1 = inverse_ballot %21\n%23: b32 = select %22, %14, %2\n"
+        );
+        compare(&uniform(&body, "%23"));
+    }
+}
+
+/// A boolean that an arm leaves as a number, with which lanes meet those of the other arm.
+#[test]
+fn an_arm_ends_with_a_comparison() {
+    let body = "%20: b32 = load<storage align 4 access readonly|restrict> %7, %0\n%21: b1 = ine %20, %0\n\
+        %22: b32 = if<L0> %21 {\nloop<L1> %0 (%23: b32) {\n%24: b1 = ieq %23, %0\n\
+        if<L2> %24 {\ncontinue<L1> %1\n} else {\nbreak<L2>\n}\nbreak<L1>\n}\n\
+        %25: b1 = ieq %20, %1\n%26: b32 = select %25, %1, %0\nbreak<L0> %26\n} else {\nbreak<L0> %12\n}\n\
+        %27: b1 = ine %22, %0\n%28: b32 = select %27, %14, %2\n";
+    compare(&uniform(body, "%28"));
+}
+
+/// A shader of 64 invocations that stores a value that instructions make. `%12` is the number of the invocation, and `%14` a word of its own.
+fn uniform(body: &str, value: &str) -> String {
+    let start = "%0: b32 = const<0x0>\n%1: b32 = const<0x1>\n%2: b32 = const<0x4>\n%7: handle = descriptor<r0> %0\n\
+        %8: handle = descriptor<r1> %0\n%11: b32x3 = sysval<global_invocation_id>\n%12: b32 = extract<0> %11\n\
+        %3: b32 = const<0x2>\n%13: b32 = ishl %12, %3\n%18: b32 = const<0xfc>\n%19: b32 = iand %13, %18\n\
+        %14: b32 = load<storage align 4 access readonly|restrict> %7, %19\n%6: b32 = const<0x6>\n%15: b32 = ishl %12, %6\n";
+    buffer_shader(64, 0, &format!("{start}{body}store<storage align 4> {value}, %8, %15\n"))
+}
+
+/// Values in scalar registers that a block finds in other registers than the only block before it leaves them in.
+const LEFT_BY_A_BRANCH: &str = "
+    %0: b32 = const<0x0>
+    %1: b32 = const<0x1>
+    %2: b32 = const<0x2>
+    %3: b64 = const<0x1>
+    %4: b1 = const<0x0>
+    %5: b64 = const<0x0>
+    %6: handle = descriptor<r1> %0
+    %40: b32x3 = sysval<global_invocation_id>
+    %7: b32 = extract<0> %40
+    %41: b32 = const<0x6>
+    %42: b32 = ishl %7, %41
+    %43: b32 = const<0x4>
+    %44: b32 = iadd %42, %43
+    %45: b32 = iadd %44, %43
+    %46: b32 = iadd %45, %43
+    %47: handle = descriptor<r0> %0
+    %8: b32 = load<storage align 4 access readonly|restrict> %47, %0
+    %9: b1 = ine %7, %0
+    %10: b32 = select %9, %1, %0
+    %11: b1 = ieq %8, %1
+    %12: b1 = ine %10, %0
+    %13: b32 = select %12, %0, %10
+    %14: b32 = select %12, %0, %8
+    %15: b32 = select %12, %8, %0
+    %16: b32 = select %12, %2, %0
+    %17: b64 = select %12, %5, %3
+    %18: b1 = select %12, %11, %4
+    %19: b1 = ine %16, %0
+    %20: b32, %21: b64 = block<L0> {
+    %22: b32 = select %18, %1, %0
+    %23: b1 = ine %22, %0
+    if<L1> %23 {
+    %24: b32 = u2u %17
+    %25: b32x2 = vec %0, %8
+    %26: b64 = bitcast %25
+    %27: b1 = ine %26, %5
+    if<L2> %27 {
+    break<L0> %24, %3
+    } else {
+    break<L2>
+    }
+    break<L1>
+    } else {
+    break<L0> %15, %5
+    }
+    unreachable
+    }
+    %28: b32 = select %18, %1, %0
+    %29: b1 = ine %28, %2
+    %30: b32, %31: b32 = if<L3> %29 {
+    %32: b64 = loop<L4> %5, %0 (%33: b64, %34: b32) {
+    %35: b1 = ieq %34, %0
+    if<L5> %35 {
+    %36: b64 = u2u %16
+    %37: b64 = isub %21, %36
+    continue<L4> %37, %1
+    } else {
+    break<L4> %33
+    }
+    unreachable
+    }
+    %38: b32 = u2u %32
+    break<L3> %38, %0
+    } else {
+    break<L3> %13, %20
+    }
+    store<storage align 4> %30, %6, %42
+    store<storage align 4> %14, %6, %44
+    store<storage align 4> %31, %6, %45
+    %39: b32 = select %19, %1, %0
+    store<storage align 4> %39, %6, %46
+";
+
+#[test]
+fn scalars_change_registers_where_a_branch_leads() {
+    compare(&buffer_shader(64, 0, LEFT_BY_A_BRANCH));
+}

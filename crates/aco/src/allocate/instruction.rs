@@ -149,12 +149,13 @@ impl Allocator<'_> {
         out: &mut Vec<Inst>,
     ) -> Result<(), FinishError> {
         let op = self.program.op(inst);
+        self.begin(inst, work);
+        // What phis read does not move after the logical end.
+        if op.is_branch() || op.is(Pseudo::LogicalEnd) {
+            self.empty_scc(work)?;
+        }
         if op.is(Pseudo::LogicalEnd) {
             self.logical_end();
-        }
-        self.begin(inst, work);
-        if op.is_branch() {
-            self.empty_scc(work)?;
         }
         let scc = self.tables.file.at(Reg::SCC.0);
         self.fixed_operands(work)?;
@@ -212,7 +213,7 @@ impl Allocator<'_> {
         }
     }
 
-    /// Nothing is in `scc` when a block ends.
+    /// Nothing is in `scc` that is alive when a block ends.
     fn empty_scc(&mut self, work: &mut Work) -> Result<(), FinishError> {
         match self.tables.file.at(Reg::SCC.0) {
             Some(name) if self.live.is_live_out(self.block, self.tables.original[name.index()]) => {
@@ -380,8 +381,12 @@ impl Allocator<'_> {
         self.place(new, to);
         self.tables.file.put(to, new);
         work.copies.push(PendingCopy { from: Operand { reg, ..Operand::temp(name, class) }, to: new });
-        for operand in work.operands.iter_mut().filter(|operand| operand.as_temp() == Some(name)) {
-            operand.source = Source::Temp(new);
+        for (operand, bound) in work.operands.iter_mut().zip(&work.bound.operands) {
+            // What must be in this register is read there; only what is written then needs the value elsewhere.
+            let stays = bound.is_some() && *bound == reg;
+            if operand.as_temp() == Some(name) && !stays {
+                operand.source = Source::Temp(new);
+            }
         }
         for list in [&mut work.pinned, &mut work.dying] {
             list.iter_mut().filter(|other| **other == name).for_each(|other| *other = new);
@@ -392,7 +397,11 @@ impl Allocator<'_> {
     fn finish(&mut self, work: &mut Work, scc: Option<Temp>, out: &mut Vec<Inst>) -> Result<(), FinishError> {
         let Work { inst, operands, definitions, copies, .. } = work;
         if !copies.is_empty() {
-            self.emit_copies(copies, scc, out)?;
+            let mut names = operands.iter().filter_map(|operand| operand.as_temp());
+            let reads_scc = names.any(|name| self.tables.regs[name.index()] == Some(PhysReg::SCC));
+            // The value in it stays there.
+            let keeps_scc = reads_scc || scc.is_some() && self.tables.file.at(Reg::SCC.0) == scc;
+            self.emit_copies(copies, keeps_scc, out)?;
         }
         for operand in operands.iter_mut() {
             match operand.source {
@@ -451,7 +460,7 @@ impl Allocator<'_> {
     fn emit_copies(
         &mut self,
         copies: &[PendingCopy],
-        scc: Option<Temp>,
+        scc: bool,
         out: &mut Vec<Inst>,
     ) -> Result<(), FinishError> {
         let to = |copy: &PendingCopy| Definition {
@@ -467,8 +476,6 @@ impl Allocator<'_> {
             .filter_map(|(reg, class)| Some(RegSpan::new(reg?, class)))
             .collect();
         let free = self.free_scalar(&spans);
-        // The value in it stays there.
-        let scc = scc.is_some() && self.tables.file.at(Reg::SCC.0) == scc;
         let touches_scc = spans.iter().any(|span| span.first == Reg::SCC.0);
         match free {
             Some(span) => self.note_scratch(span, &written),

@@ -2,7 +2,7 @@
 
 use super::combine::Combiner;
 use crate::ir::{Definition, Inst, Op, Operand, PhysReg, Program, RegClass};
-use unwedge_isa::amdgcn::model::Gfx;
+use unwedge_isa::amdgcn::model::{Form, Gfx};
 use unwedge_isa::amdgcn::{Mods, Opcode};
 
 /// Sums and differences with a carry or borrow beside the result, and those without.
@@ -50,6 +50,11 @@ impl Combiner<'_> {
     /// Folds a carry or borrow into the sum or difference that reads it.
     pub(super) fn carry_in(&mut self, inst: Inst) -> bool {
         let Op::Hw(opcode) = self.program.op(inst) else { return false };
+        // Other forms read parts or other lanes of operands.
+        let data = &self.program[inst];
+        if !matches!(data.form, Form::Native | Form::E64) || data.mods != Mods::default() {
+            return false;
+        }
         match opcode {
             Opcode::s_add_u32 | Opcode::s_sub_u32 => self.scalar_carry_in(inst, opcode),
             Opcode::v_addc_co_u32 | Opcode::v_subbrev_co_u32 => self.sum_with_carry(inst, opcode),
@@ -77,9 +82,6 @@ impl Combiner<'_> {
     /// A number of 0 or 1 that is added or subtracted.
     fn mask_in_sum(&mut self, inst: Inst, opcode: Opcode) -> bool {
         let Some((adds, [a, b])) = sum(opcode, self.program.operands(inst)) else { return false };
-        if self.program[inst].mods != Mods::default() {
-            return false;
-        }
         let pairs = [(a, b), (b, a)];
         for (other, number) in pairs.into_iter().take(if adds { 2 } else { 1 }) {
             // The short encoding reads a vector register last.

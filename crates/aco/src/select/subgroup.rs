@@ -116,7 +116,10 @@ impl Selector<'_> {
         if !own.iter().any(|word| word.class.is_vgpr() && word.as_const().is_none()) {
             let bits = own.iter().rev().try_fold(0u64, |bits, word| Some(bits << 32 | word.as_const()?));
             return match bits {
-                Some(bits) if bits <= 64 => self.copy(class, Operand::constant(bits, class)),
+                // Other constants of two words may need two literals.
+                Some(bits) if bits <= 64 || class.dwords() == 1 => {
+                    self.copy(class, Operand::constant(bits, class))
+                }
                 _ => self.create(class, own),
             };
         }
