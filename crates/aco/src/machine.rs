@@ -124,6 +124,8 @@ fn machine_inst(program: &Program, variants: &Variants, inst: Inst) -> Result<am
         _ => [None; 2],
     };
     let [short, long] = named.map(|form| form.and_then(|form| variants.halves(opcode, form)));
+    // Instructions that have one form only.
+    let long = long.or_else(|| named[1].and_then(|_| variants.halves(opcode, Form::Native)));
     let plain = forms.iter().filter_map(|form| variants.number(opcode, *form));
     let mut numbers = short.into_iter().chain(plain).chain(long).peekable();
     while let Some(number) = numbers.next() {
