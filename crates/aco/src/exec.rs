@@ -313,21 +313,19 @@ impl<'a> Masks<'a> {
             let definitions = program.definitions(*inst);
             program.op(*inst) == Op::Hw(not) && definitions.first().is_some_and(|own| own.temp == Some(temp))
         };
-        [Some(entry), before]
+        let (block, place) = [Some(entry), before]
             .into_iter()
             .flatten()
-            .find_map(|block| {
-                let place = program.blocks[block].insts.iter().position(complements)?;
-                let inst = program.blocks[block].insts[place];
-                let scc = program.definitions(inst).iter().skip(1).filter_map(|scc| scc.temp);
-                let unread = scc.into_iter().all(|scc| uses.get(scc.index()).is_none_or(|reads| *reads == 0));
-                let mask = program.operands(inst)[0];
-                (unread && mask.as_temp().is_some()).then_some((block, place, mask))
-            })
-            .map(|(block, place, mask)| {
-                program.blocks[block].insts.remove(place);
-                mask
-            })
+            .find_map(|block| Some((block, program.blocks[block].insts.iter().position(complements)?)))?;
+        let inst = program.blocks[block].insts[place];
+        let mut scc = program.definitions(inst).iter().skip(1).filter_map(|scc| scc.temp);
+        let unread = scc.all(|scc| uses.get(scc.index()).is_none_or(|reads| *reads == 0));
+        let mask = program.operands(inst)[0];
+        if !unread || mask.as_temp().is_none() {
+            return None;
+        }
+        program.blocks[block].insts.remove(place);
+        Some(mask)
     }
 
     fn save(&mut self, program: &mut Program, construct: Construct, uses: &[u32]) {

@@ -41,6 +41,7 @@ struct BlockCode<'a> {
 }
 
 impl BlockCode<'_> {
+    /// Keeps the current instruction.
     fn keep_current(&mut self) {
         let inst = &self.insts[self.at].inst;
         self.moves_lanes |= is_lane_move(inst);

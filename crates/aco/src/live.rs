@@ -91,14 +91,17 @@ impl Liveness {
 
     /// Whether a temporary is alive when a block starts.
     pub fn is_live_in(&self, block: Block, temp: Temp) -> bool {
-        let number = self.numbers.get(temp.index()).filter(|number| **number != LOCAL);
-        number.is_some_and(|number| self.ins.at(block).binary_search(number).is_ok())
+        self.has(&self.ins, block, temp)
     }
 
     /// Whether a temporary is alive when a block ends.
     pub fn is_live_out(&self, block: Block, temp: Temp) -> bool {
+        self.has(&self.outs, block, temp)
+    }
+
+    fn has(&self, sets: &BlockSets, block: Block, temp: Temp) -> bool {
         let number = self.numbers.get(temp.index()).filter(|number| **number != LOCAL);
-        number.is_some_and(|number| self.outs.at(block).binary_search(number).is_ok())
+        number.is_some_and(|number| sets.at(block).binary_search(number).is_ok())
     }
 }
 

@@ -3,7 +3,7 @@
 //! nothing reads any more are removed. The halves of a lane mask are such copies if the mask is still alive. Never: looks at vector registers.
 
 use crate::machine::{MachineBlock, MachineProgram};
-use unwedge_isa::amdgcn::effects::Touch;
+use unwedge_isa::amdgcn::effects::{self, Regs};
 use unwedge_isa::amdgcn::model::Role;
 use unwedge_isa::amdgcn::{Gpu, Inst, Opcode, Operand, Reg, RegHalf, codec};
 
@@ -89,7 +89,7 @@ fn has_unnamed_reads(program: &MachineProgram) -> bool {
 fn after(inst: &Inst, copies: &[ScalarCopy], mut known: Copies, gpu: &Gpu) -> Copies {
     if known != 0 {
         inst.touches(gpu, &mut |touch| {
-            if !touch.access.writes() || !is_scalar(&touch) {
+            if !touch.access.writes() || touch.reg.is_vgpr() {
                 return;
             }
             let within = |reg: Reg| touch.reg.0 <= reg.0 && reg.0 < touch.reg.0 + u16::from(touch.dwords);
@@ -102,10 +102,6 @@ fn after(inst: &Inst, copies: &[ScalarCopy], mut known: Copies, gpu: &Gpu) -> Co
     }
     let made = copy_of(inst).and_then(|made| copies.iter().position(|copy| *copy == made));
     made.map_or(known, |number| known | 1 << number)
-}
-
-fn is_scalar(touch: &Touch) -> bool {
-    touch.reg.0 < Reg::VGPR0.0
 }
 
 /// By block: the copies that are valid at its start on all paths.
@@ -153,61 +149,31 @@ fn with_source(inst: &Inst, copy: &ScalarCopy, gpu: &Gpu) -> Option<Inst> {
     new.filter(|new| codec::encode(new, gpu).is_ok())
 }
 
-/// A set of scalar registers.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct ScalarRegs([u64; Reg::VGPR0.0 as usize / 64]);
-
-impl ScalarRegs {
-    fn add(&mut self, touch: &Touch) {
-        for number in touch.reg.0..(touch.reg.0 + u16::from(touch.dwords)).min(Reg::VGPR0.0) {
-            self.0[usize::from(number / 64)] |= 1 << (number % 64);
-        }
-    }
-
-    fn has(&self, reg: Reg) -> bool {
-        self.0.get(usize::from(reg.0 / 64)).is_some_and(|word| word >> (reg.0 % 64) & 1 != 0)
-    }
-
-    fn either(self, other: ScalarRegs) -> ScalarRegs {
-        ScalarRegs(std::array::from_fn(|at| self.0[at] | other.0[at]))
-    }
-
-    /// What is alive before an instruction, given what is alive after it.
-    fn before(self, inst: &Inst, gpu: &Gpu) -> ScalarRegs {
-        let (mut written, mut read) = (ScalarRegs::default(), ScalarRegs::default());
-        inst.touches(gpu, &mut |touch| {
-            if is_scalar(&touch) && touch.access.reads() {
-                read.add(&touch);
-            }
-            if is_scalar(&touch) && touch.access.writes() {
-                written.add(&touch);
-            }
-        });
-        ScalarRegs(std::array::from_fn(|at| self.0[at] & !written.0[at] | read.0[at]))
-    }
-}
-
 /// Scalar registers that are read at the start of a block, before they are written.
-fn read_at_start(block: &MachineBlock, after: ScalarRegs, gpu: &Gpu) -> ScalarRegs {
-    block.insts.iter().rev().fold(after, |live, inst| live.before(&inst.inst, gpu))
+fn read_at_start(block: &MachineBlock, after: Regs, gpu: &Gpu) -> Regs {
+    block.insts.iter().rev().fold(after, |live, inst| {
+        let effects = effects::of(&inst.inst, gpu);
+        live.without(&effects.writes).either(&effects.reads.scalar())
+    })
 }
 
 /// Removes copies that nothing reads.
 fn remove_unread(program: &mut MachineProgram) {
     let gpu = program.gpu;
-    let all = ScalarRegs([u64::MAX; Reg::VGPR0.0 as usize / 64]);
+    let mut all = Regs::default();
+    all.insert(Reg::sgpr(0), u8::MAX);
     // The code of another program follows a program without an end.
     let goes_on = |block: &MachineBlock| {
         let ends = block.insts.last().is_some_and(|inst| inst.inst.row().role == Role::End);
         block.succs.is_empty() && !ends
     };
-    let mut ends: Vec<ScalarRegs> =
-        program.blocks.iter().map(|block| if goes_on(block) { all } else { ScalarRegs::default() }).collect();
+    let mut ends: Vec<Regs> =
+        program.blocks.iter().map(|block| if goes_on(block) { all } else { Regs::default() }).collect();
     let mut due: Vec<usize> = (0..program.blocks.len()).collect();
     while let Some(number) = due.pop() {
         let live = read_at_start(&program.blocks[number], ends[number], &gpu);
         for &pred in &program.blocks[number].preds {
-            let met = ends[pred].either(live);
+            let met = ends[pred].either(&live);
             if met != ends[pred] {
                 ends[pred] = met;
                 due.push(pred);
@@ -220,7 +186,8 @@ fn remove_unread(program: &mut MachineProgram) {
             // Not all instructions that read `m0` name it.
             *kept = !copy_of(&inst.inst).is_some_and(|copy| copy.to.is_sgpr() && !live.has(copy.to));
             if *kept {
-                live = live.before(&inst.inst, &gpu);
+                let effects = effects::of(&inst.inst, &gpu);
+                live = live.without(&effects.writes).either(&effects.reads.scalar());
             }
         }
         let mut kept = kept.into_iter();

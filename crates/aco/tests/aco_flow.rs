@@ -127,7 +127,7 @@ fn deep_random_flow_with_few_scalar_registers_does_what_the_interpreter_does() {
 
 /// Every lane has a word of the input (`%14`), its number (`%10`), a place in the output (`%15`), and a number of iterations (`%16`) that
 /// is not that of its neighbours.
-const LANES_LEAVE: &str = "\
+const LANES: &str = "\
   %0: b32 = const<0x0>
   %1: b32 = const<0x1>
   %2: b32 = const<0x2>
@@ -144,6 +144,10 @@ const LANES_LEAVE: &str = "\
   %15: b32 = ishl %12, %6
   %16: b32 = iand %10, %3
   %17: b32 = u2f %10
+";
+
+/// A loop that lanes leave in different iterations.
+const LANES_LEAVE: &str = "\
   %20: b32 = loop<L0> %0 (%21: b32) {
     IN_THE_LOOP
     %22: b1 = ult %21, %16
@@ -168,7 +172,12 @@ fn lanes_leave(within: &str, left: &str, after: &str) -> String {
         .replace("IN_THE_LOOP", within)
         .replace("WHERE_IT_IS_LEFT", left)
         .replace("AFTER_IT", after);
-    buffer_shader(64, 0, &body)
+    buffer_shader(64, 0, &[LANES, &body].concat())
+}
+
+/// A shader that stores a value that these instructions make.
+fn stores(body: &str, value: &str) -> String {
+    buffer_shader(64, 0, &format!("{LANES}{body}store<storage align 4> {value}, %8, %15\n"))
 }
 
 /// Compares a shader with the interpreter on every GPU, in both sizes of the wave.
@@ -510,12 +519,12 @@ fn a_carry_that_is_added_is_read_again() {
             "%34: b32 = if<L5> %33 {\nbreak<L5> %14\n} else {\nbreak<L5> %2\n}",
         ] {
             let body = format!(
-                "%20: b32 = load<storage align 4 access readonly|restrict> %7, %0\n\
-                 %21: b32 = load<storage align 4 access readonly|restrict> %7, %2\n%29: b32 = {carry} %20, %21\n\
+                "%19: b32 = const<0x4>\n%20: b32 = load<storage align 4 access readonly|restrict> %7, %0\n\
+                 %21: b32 = load<storage align 4 access readonly|restrict> %7, %19\n%29: b32 = {carry} %20, %21\n\
                  %30: b32 = {sum} %21, %20\n%31: b32 = {sum} %30, %29\n%33: b1 = ieq %29, %0\n{last}\n\
                  %35: b32 = iadd %31, %34\n"
             );
-            compare(&uniform(&body, "%35"));
+            compare(&stores(&body, "%35"));
         }
     }
 }
@@ -527,7 +536,7 @@ fn constant_ballots_are_lane_masks() {
         let body = format!(
             "%20: b32 = const<{bits}>\n%21: b32x4 = vec %20, %0, %0, %0\n%22: b1 = inverse_ballot %21\n%23: b32 = select %22, %14, %2\n"
         );
-        compare(&uniform(&body, "%23"));
+        compare(&stores(&body, "%23"));
     }
 }
 
@@ -539,16 +548,7 @@ fn an_arm_ends_with_a_comparison() {
         if<L2> %24 {\ncontinue<L1> %1\n} else {\nbreak<L2>\n}\nbreak<L1>\n}\n\
         %25: b1 = ieq %20, %1\n%26: b32 = select %25, %1, %0\nbreak<L0> %26\n} else {\nbreak<L0> %12\n}\n\
         %27: b1 = ine %22, %0\n%28: b32 = select %27, %14, %2\n";
-    compare(&uniform(body, "%28"));
-}
-
-/// A shader of 64 invocations that stores a value that instructions make. `%12` is the number of the invocation, and `%14` a word of its own.
-fn uniform(body: &str, value: &str) -> String {
-    let start = "%0: b32 = const<0x0>\n%1: b32 = const<0x1>\n%2: b32 = const<0x4>\n%7: handle = descriptor<r0> %0\n\
-        %8: handle = descriptor<r1> %0\n%11: b32x3 = sysval<global_invocation_id>\n%12: b32 = extract<0> %11\n\
-        %3: b32 = const<0x2>\n%13: b32 = ishl %12, %3\n%18: b32 = const<0xfc>\n%19: b32 = iand %13, %18\n\
-        %14: b32 = load<storage align 4 access readonly|restrict> %7, %19\n%6: b32 = const<0x6>\n%15: b32 = ishl %12, %6\n";
-    buffer_shader(64, 0, &format!("{start}{body}store<storage align 4> {value}, %8, %15\n"))
+    compare(&stores(body, "%28"));
 }
 
 /// Values in scalar registers that a block finds in other registers than the only block before it leaves them in.

@@ -70,8 +70,8 @@ fn places(lines: &[Line], name: &str) -> Vec<usize> {
     (0..lines.len()).filter(|at| lines[*at].text.starts_with(name)).collect()
 }
 
-/// Lanes leave the loop one by one, or all that are left at once.
-const LOOP: &str = "\
+/// The number of a lane (`%6`), and where its word is in buffers (`%7`).
+const LANES: &str = "\
   %0: b32 = const<0x0>
   %1: b32 = const<0x1>
   %2: b32 = const<0x2>
@@ -80,6 +80,10 @@ const LOOP: &str = "\
   %5: b32x3 = sysval<local_invocation_id>
   %6: b32 = extract<0> %5
   %7: b32 = ishl %6, %2
+";
+
+/// Lanes leave the loop one by one, or all that are left at once.
+const LOOP: &str = "\
   %8: b32 = load<storage align 4 access readonly|restrict> %3, %0
   %9: b32 = loop<L0> %0 (%10: b32) {
     %11: b1 = uge %10, %8
@@ -105,7 +109,7 @@ const LOOP: &str = "\
 #[test]
 fn a_loop_that_lanes_leave_one_by_one_counts_in_scalar_registers() {
     for gpu in ["gfx900", "gfx1030", "gfx1100"] {
-        let lines = code(64, LOOP, gpu);
+        let lines = code(64, &[LANES, LOOP].concat(), gpu);
         let back = lines.iter().find(|line| line.target.is_some_and(|target| target <= line.at));
         let back = back.unwrap_or_else(|| panic!("{gpu}: no loop\n{}", printed(&lines)));
         assert_eq!(
@@ -160,8 +164,8 @@ const ARMS: &str = "\
 /// No branch goes to a branch, to the next instruction, or over nothing but a branch.
 #[test]
 fn branches_are_not_taken_to_branch_again() {
-    for (text, gpu) in [LOOP, ARMS].into_iter().flat_map(|text| ["gfx900", "gfx1030"].map(|gpu| (text, gpu)))
-    {
+    let texts = [[LANES, LOOP].concat(), ARMS.to_owned()];
+    for (text, gpu) in texts.iter().flat_map(|text| ["gfx900", "gfx1030"].map(|gpu| (text, gpu))) {
         let lines = code(64, text, gpu);
         assert!(lines.iter().any(|line| line.target.is_some()), "{gpu}: no branch");
         for (number, line) in lines.iter().enumerate() {
@@ -467,20 +471,13 @@ fn arms_that_are_always_taken_are_not_branched_over() {
 
 /// Two divergent `if`s after each other, in another one.
 const CONDITIONS: &str = "\
-  %0: b32 = const<0x0>
-  %1: b32 = const<0x7>
-  %2: b32 = const<0x2>
-  %3: handle = descriptor<r0> %0
-  %4: handle = descriptor<r1> %0
-  %5: b32x3 = sysval<local_invocation_id>
-  %6: b32 = extract<0> %5
-  %7: b32 = ishl %6, %2
+  %20: b32 = const<0x7>
   %8: b32 = load<storage align 4 access readonly|restrict> %3, %7
-  %9: b1 = ult %1, %8
+  %9: b1 = ult %20, %8
   if<L0> %9 {
     %10: b1 = ult %2, %8
     if<L1> %10 {
-      store<storage align 4> %1, %4, %7
+      store<storage align 4> %20, %4, %7
       break<L1>
     } else {
       break<L1>
@@ -502,7 +499,7 @@ const CONDITIONS: &str = "\
 #[test]
 fn conditions_of_branches_are_in_vcc() {
     for gpu in ["gfx803", "gfx900", "gfx1030", "gfx1100"] {
-        let lines = code(64, CONDITIONS, gpu);
+        let lines = code(64, &[LANES, CONDITIONS].concat(), gpu);
         let compares = places(&lines, "v_cmp");
         assert!(compares.len() >= 3, "{gpu}: {}", printed(&lines));
         for at in compares {
@@ -513,14 +510,6 @@ fn conditions_of_branches_are_in_vcc() {
 
 /// Two variables of a loop that start with one value; the second one changes before the first one.
 const VARIABLES: &str = "\
-  %0: b32 = const<0x0>
-  %1: b32 = const<0x1>
-  %2: b32 = const<0x2>
-  %3: handle = descriptor<r0> %0
-  %4: handle = descriptor<r1> %0
-  %5: b32x3 = sysval<local_invocation_id>
-  %6: b32 = extract<0> %5
-  %7: b32 = ishl %6, %2
   %8: b32 = load<storage align 4 access readonly|restrict> %3, %7
   %9: b32 = loop<L0> %8, %8 (%10: b32, %11: b32) {
     %12: b32 = load<storage align 4 access readonly|restrict> %3, %10
@@ -541,7 +530,7 @@ const VARIABLES: &str = "\
 #[test]
 fn variables_of_a_loop_keep_their_registers() {
     for gpu in ["gfx803", "gfx900", "gfx1030", "gfx1100"] {
-        let lines = code(64, VARIABLES, gpu);
+        let lines = code(64, &[LANES, VARIABLES].concat(), gpu);
         let back = lines.iter().find(|line| line.target.is_some_and(|target| target <= line.at));
         let back = back.unwrap_or_else(|| panic!("{gpu}: no loop\n{}", printed(&lines)));
         let start = back.target.unwrap_or_default();

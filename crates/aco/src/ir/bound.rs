@@ -43,6 +43,7 @@ impl Bound {
         self.definitions.clear();
         self.tied.clear();
         let Some(variant) = variant_of(program, variants, inst) else { return };
+        // Most rows require nothing, which need not be asked of each operand.
         if let (Op::Hw(opcode), Form::Native) = (program.op(inst), program[inst].form)
             && !variants.summary(opcode).bound
         {

@@ -1,8 +1,9 @@
 //! Carries: a carry or another lane mask that is added to a sum, or a borrow that is subtracted, becomes the third operand of one instruction.
 
 use super::combine::Combiner;
+use crate::ir::shape::Variants;
 use crate::ir::{Definition, Inst, Op, Operand, PhysReg, Program, RegClass};
-use unwedge_isa::amdgcn::model::{Form, Gfx};
+use unwedge_isa::amdgcn::model::Form;
 use unwedge_isa::amdgcn::{Mods, Opcode};
 
 /// Sums and differences with a carry or borrow beside the result, and those without.
@@ -12,21 +13,20 @@ const CARRIES: [(Opcode, Opcode); 3] = [
     (Opcode::v_subrev_co_u32, Opcode::v_subrev_u32),
 ];
 
-/// The instruction with the same result and without a carry, where the GPU has it.
-pub(super) fn without_carry(program: &Program, opcode: Opcode) -> Option<Opcode> {
-    let plain = CARRIES.iter().find(|(carries, _)| *carries == opcode)?.1;
-    (program.gpu.generation() >= Gfx::Gfx9).then_some(plain)
+/// The instruction with the same result and without a carry, which older GPUs do not have.
+pub(super) fn without_carry(opcode: Opcode) -> Option<Opcode> {
+    Some(CARRIES.iter().find(|(carries, _)| *carries == opcode)?.1)
 }
 
 /// Whether an instruction may leave out its carry, or only not read it.
-pub(super) fn is_sum(program: &Program, opcode: Opcode) -> bool {
-    matches!(opcode, Opcode::s_add_u32 | Opcode::s_sub_u32) || without_carry(program, opcode).is_some()
+pub(super) fn is_sum(opcode: Opcode) -> bool {
+    matches!(opcode, Opcode::s_add_u32 | Opcode::s_sub_u32) || without_carry(opcode).is_some()
 }
 
-/// Replaces an instruction whose carry nothing reads.
-pub(super) fn drop_carry(program: &mut Program, inst: Inst) {
+/// Replaces an instruction whose carry nothing reads, if the GPU has one without.
+pub(super) fn drop_carry(program: &mut Program, variants: &Variants, inst: Inst) {
     if let Op::Hw(opcode) = program.op(inst)
-        && let Some(plain) = without_carry(program, opcode)
+        && let Some(plain) = without_carry(opcode).filter(|plain| variants.has(*plain))
     {
         let result = program.definitions(inst)[0];
         program[inst].op = Op::Hw(plain);

@@ -174,7 +174,7 @@ impl Combiner<'_> {
     /// Whether this block may read the operands of an instruction.
     fn is_readable(&self, inst: Inst) -> bool {
         let scalars = || self.program.operands(inst).iter().filter(|operand| operand.class.is_linear());
-        self.loops.are_none()
+        self.loops.is_empty()
             || scalars().filter_map(Operand::as_temp).all(|scalar| {
                 self.uses.block(scalar).is_some_and(|block| self.loops.includes(block, self.block))
             })

@@ -2,6 +2,7 @@
 
 use super::carries::drop_carry;
 use super::uses::Uses;
+use crate::ir::shape::Variants;
 use crate::ir::{Definition, Inst, Memory, Op, Payload, Program, Pseudo, Source};
 use unwedge_base::entity::Entity;
 use unwedge_isa::amdgcn::Reg;
@@ -66,7 +67,7 @@ pub(super) fn depends_on_block(program: &Program, inst: Inst) -> bool {
 }
 
 /// Removes dead code. Phis that only read each other are not removed.
-pub(super) fn remove(program: &mut Program, uses: &mut Uses) {
+pub(super) fn remove(program: &mut Program, variants: &Variants, uses: &mut Uses) {
     uses.reset(program);
     let blocks: Vec<_> = program.blocks.keys().collect();
     let mut dead = vec![false; program.inst_count()];
@@ -98,7 +99,7 @@ pub(super) fn remove(program: &mut Program, uses: &mut Uses) {
             if let [_, Definition { temp: Some(carry), .. }] = *program.definitions(inst)
                 && uses.count(carry) == 0
             {
-                drop_carry(program, inst);
+                drop_carry(program, variants, inst);
             }
         }
         program.blocks[block].insts = insts;

@@ -11,8 +11,8 @@ use unwedge_base::entity::Entity;
 pub(super) struct Loops {
     /// By block: the first block after its loop.
     ends: Vec<usize>,
-    /// There is no loop.
-    none: bool,
+    /// All blocks are outside of loops.
+    empty: bool,
 }
 
 impl Loops {
@@ -29,13 +29,13 @@ impl Loops {
             ends[block] = shallower.last().copied().unwrap_or(depths.len());
             shallower.push(block);
         }
-        let none = depths.iter().all(|depth| *depth == 0);
-        Loops { ends, none }
+        let empty = depths.iter().all(|depth| *depth == 0);
+        Loops { ends, empty }
     }
 
-    /// Whether there is no loop.
-    pub fn are_none(&self) -> bool {
-        self.none
+    /// Whether the program has no loops.
+    pub fn is_empty(&self) -> bool {
+        self.empty
     }
 
     /// Whether a block is in all loops that contain another block before it.

@@ -60,13 +60,13 @@ pub(crate) fn optimize_in(
     memory: &mut OptimizationMemory,
 ) {
     let OptimizationMemory { numbering, uses } = memory;
+    let variants = Variants::of(&program.gpu);
     // No part of the phase changes the control flow.
     let (dominators, loops) = (Dominators::logical(program), Loops::of(program));
     if passes.numbering {
         numbering::number(program, &dominators, &loops, numbering);
     }
     if passes.combining {
-        let variants = Variants::of(&program.gpu);
         combine::combine(program, &variants, &loops, float_mode, passes.combinations, uses);
         bits::choose_early(program);
         // Copies of constants that combining made.
@@ -75,5 +75,5 @@ pub(crate) fn optimize_in(
         }
         literals::fold(program, &variants);
     }
-    dead::remove(program, uses);
+    dead::remove(program, &variants, uses);
 }

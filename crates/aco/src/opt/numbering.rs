@@ -18,7 +18,7 @@ use unwedge_isa::amdgcn::model::Format;
 /// What an instruction does, without the carry of a sum.
 fn op_of(program: &Program, inst: Inst) -> Op {
     match program.op(inst) {
-        Op::Hw(opcode) => Op::Hw(without_carry(program, opcode).unwrap_or(opcode)),
+        Op::Hw(opcode) => Op::Hw(without_carry(opcode).unwrap_or(opcode)),
         op @ Op::Pseudo(_) => op,
     }
 }
@@ -36,7 +36,7 @@ fn operands(program: &Program, inst: Inst) -> impl Iterator<Item: Eq> {
 /// Definitions without carries.
 fn results(program: &Program, inst: Inst) -> &[Definition] {
     let all = program.definitions(inst);
-    let sums = matches!(program.op(inst), Op::Hw(opcode) if is_sum(program, opcode));
+    let sums = matches!(program.op(inst), Op::Hw(opcode) if is_sum(opcode));
     if sums { &all[..all.len().min(1)] } else { all }
 }
 

@@ -61,40 +61,41 @@ struct Cycles {
     issue: u32,
 }
 
-/// How an instruction uses temporaries that must be in one particular register: not, reads one (its number and one), or in another way.
+/// How an instruction uses temporaries that must be in one particular register.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct FixedRegUse(u32);
+enum FixedRegUse {
+    #[default]
+    None,
+    /// It reads this one.
+    Reads(Temp),
+    /// It reads several, or writes one.
+    Other,
+}
 
 impl FixedRegUse {
-    const NONE: FixedRegUse = FixedRegUse(0);
-    /// It reads several, or writes one.
-    const OTHER: FixedRegUse = FixedRegUse(u32::MAX);
-
     fn of(program: &Program, inst: Inst) -> FixedRegUse {
         if program.definitions(inst).iter().any(|own| own.temp.is_some() && own.reg.is_some()) {
-            return FixedRegUse::OTHER;
+            return FixedRegUse::Other;
         }
         let fixed = program.operands(inst).iter().filter(|own| own.reg.is_some());
         fixed
             .filter_map(|own| own.as_temp())
-            .map(|temp| FixedRegUse(temp.index() as u32 + 1))
-            .fold(FixedRegUse::NONE, FixedRegUse::with)
+            .map(FixedRegUse::Reads)
+            .fold(FixedRegUse::None, FixedRegUse::with)
     }
 
     fn with(self, other: FixedRegUse) -> FixedRegUse {
         match (self, other) {
-            (own, FixedRegUse::NONE) => own,
-            (FixedRegUse::NONE, own) => own,
+            (own, FixedRegUse::None) => own,
+            (FixedRegUse::None, own) => own,
             (own, other) if own == other => own,
-            _ => FixedRegUse::OTHER,
+            _ => FixedRegUse::Other,
         }
     }
 
     /// Whether the order of two instructions is kept, because both need the same register.
     fn keeps_order(self, other: FixedRegUse) -> bool {
-        self != FixedRegUse::NONE
-            && other != FixedRegUse::NONE
-            && (self != other || self == FixedRegUse::OTHER)
+        self != FixedRegUse::None && other != FixedRegUse::None && self.with(other) == FixedRegUse::Other
     }
 }
 
@@ -416,7 +417,7 @@ impl TempFacts {
         let PartState { program, part, reads, order, now, live, most, .. } = *state;
         let late_results = program.gpu.generation() >= Gfx::Gfx10;
         let ready_window = if late_results { READY_WINDOW } else { 1 };
-        let (mut shared, mut fixed_reg) = (0, FixedRegUse::NONE);
+        let (mut shared, mut fixed_reg) = (0, FixedRegUse::None);
         let (mut best, mut least, mut tallest) = (0, u32::MAX, 0);
         for (place, own) in order[..order.len().min(WINDOW)].iter().enumerate() {
             if least == 0 && place >= ready_window || own.fixed && place > 0 {

@@ -77,7 +77,7 @@ struct Walk<'a> {
     /// The first value that arrives at a result or parameter.
     first: SecondaryMap<Value, Option<Value>>,
     changed: bool,
-    /// There is a loop.
+    /// The function has loops.
     loops: bool,
 }
 
