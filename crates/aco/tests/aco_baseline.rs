@@ -6,15 +6,14 @@
 
 mod rig;
 
-use rig::recorded::{
-    MEASURES, Problem, Results, columns, expected, in_parallel, judge, measures, write_listing,
-};
+use rig::recorded::{MEASURES, Problem, Results, columns, expected, judge, measures, write_listing};
 use std::collections::BTreeMap;
 use unwedge_aco::{Compiled, Options, compile};
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_shader::front::nir;
 use unwedge_shader::ir::Shader;
 use unwedge_testkit::data;
+use unwedge_testkit::parallel;
 
 /// The most that the geometric mean of a ratio may be.
 const MOST: [f64; MEASURES.len()] = [1.08, 1.08, 0.95, 1.08, 1.08];
@@ -110,7 +109,7 @@ fn code_is_compared_with_that_of_aco() {
         jobs.push(Job { chip, shader, text: text.clone(), args, gpu, baseline: *row, results });
     }
     assert!(!jobs.is_empty(), "a text is compiled");
-    let measured = in_parallel(&jobs, |job| (job.chip, job.shader, measure(job)));
+    let measured = parallel::map(&jobs, |job| (job.chip, job.shader, measure(job)));
     let mut failures = Vec::new();
     let mut logs: BTreeMap<&str, (usize, [f64; MEASURES.len()])> = BTreeMap::new();
     for (chip, shader, result) in measured {

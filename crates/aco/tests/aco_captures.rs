@@ -11,7 +11,7 @@ use rig::culling::Draw;
 use rig::group::judge::judge_group;
 use rig::group::{build_group, expect_group, pass_through};
 use rig::judge::{expect, judge};
-use rig::recorded::{Problem, in_parallel};
+use rig::recorded::Problem;
 use unwedge_aco::captures::Captures;
 use unwedge_aco::{Options, compile};
 use unwedge_isa::amdgcn::{Gfx, Gpu};
@@ -20,6 +20,7 @@ use unwedge_shader::ir::{
     Type, TypeNode, VarData,
 };
 use unwedge_testkit::mutate::Rng;
+use unwedge_testkit::parallel;
 use unwedge_testkit::shaders::random_stage;
 
 /// GPUs whose last stage before the rasterizer may be VS, in both sizes of the wave.
@@ -103,7 +104,7 @@ fn placed(captures: &Captures, wanted: &[CapturedOutput]) -> Result<[bool; 2], P
 fn captured_outputs_are_in_their_buffers() {
     let jobs: Vec<u64> = rig::seeds(400).collect();
     let targets = targets();
-    let results = in_parallel(&jobs, |seed| {
+    let results = parallel::map(&jobs, |seed| {
         let mut shader = random_stage(&mut Rng::new(*seed));
         let stage = shader.info.stage;
         if matches!(stage, Stage::Fragment | Stage::TessControl) {
@@ -235,7 +236,7 @@ fn run_primitives(shader: &Shader, options: &Options, seed: u64) -> Option<Resul
 fn primitive_shaders_capture_in_order() {
     let seeds: Vec<u64> = rig::seeds(600).collect();
     let targets = primitive_targets();
-    let results = in_parallel(&seeds, |seed| {
+    let results = parallel::map(&seeds, |seed| {
         let mut shader = random_stage(&mut Rng::new(*seed));
         if matches!(shader.info.stage, Stage::Fragment | Stage::TessControl) {
             return None;

@@ -3,13 +3,14 @@
 mod rig;
 
 use rig::GPUS;
-use rig::recorded::{Problem, Results, expected, in_parallel, judge};
+use rig::recorded::{Problem, Results, expected, judge};
 use std::collections::BTreeMap;
 use unwedge_aco::{Compiler, Options, compile};
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_shader::front::ShaderFile;
 use unwedge_shader::front::spirv;
 use unwedge_testkit::data;
+use unwedge_testkit::parallel;
 
 /// Compiles a shader for a GPU, and runs it.
 fn attempt(module: &[u8], options: &Options, expected: &Results) -> Result<(), Problem> {
@@ -45,7 +46,7 @@ fn try_all(vgprs: Option<u16>, every: usize) {
         }
     }
     assert!(!jobs.is_empty(), "a shader runs");
-    let results = in_parallel(&jobs, |(name, module, results, gpu)| {
+    let results = parallel::map(&jobs, |(name, module, results, gpu)| {
         let mut options = Options::new(*gpu);
         options.limits.registers.vgprs = vgprs.unwrap_or(options.limits.registers.vgprs);
         let (step, what) = attempt(module, &options, results).err()?;

@@ -7,7 +7,7 @@
 mod rig;
 
 use rig::driver::{BUFFER_BYTES, DriverText, GroupShape, workgroup};
-use rig::recorded::{MEASURES, columns, in_parallel, measures, write_listing};
+use rig::recorded::{MEASURES, columns, measures, write_listing};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use unwedge_aco::abi::{ArgLocation, Argument};
@@ -19,6 +19,7 @@ use unwedge_sim::amdgcn::{Dispatch, MessageKind, Program, Timing, WaveMessage, r
 use unwedge_testkit::data;
 use unwedge_testkit::mutate::Rng;
 use unwedge_testkit::pack::bytes;
+use unwedge_testkit::parallel;
 
 /// The most that the geometric mean of a ratio may be, by stage and chip.
 const MOST: [(&str, &str, [f64; MEASURES.len()]); 13] = [
@@ -178,7 +179,7 @@ fn code_is_compared_with_that_of_aco_by_stage() {
     let jobs = jobs(&baseline(&rows));
     assert!(!jobs.is_empty(), "a text is compiled");
     let numbers: Vec<usize> = (0..jobs.len()).collect();
-    let measured = in_parallel(&numbers, |&number| (number, measure(&jobs[number])));
+    let measured = parallel::map(&numbers, |&number| (number, measure(&jobs[number])));
     let mut stages: BTreeMap<(&str, &str), StageRatios> = BTreeMap::new();
     let mut reasons: BTreeMap<String, (usize, &str)> = BTreeMap::new();
     let mut lists: BTreeMap<&str, String> = BTreeMap::new();
@@ -468,7 +469,7 @@ fn code_does_what_that_of_aco_does() {
         }
     }
     let numbers: Vec<usize> = (0..jobs.len()).collect();
-    let compared = in_parallel(&numbers, |&number| {
+    let compared = parallel::map(&numbers, |&number| {
         let job = &jobs[number];
         let result = match (not_comparable(job), texts.get(&(job.chip, job.shader.clone()))) {
             (Some(reason), _) => Err(Difference::NotCompared(reason, String::new())),

@@ -8,7 +8,6 @@ use rig::build::build;
 use rig::culling::{CullReference, Draw, Position};
 use rig::group::judge::judge_culled;
 use rig::group::{build_group, expect_group};
-use rig::recorded::in_parallel;
 use unwedge_aco::Options;
 use unwedge_aco::culling::CullState;
 use unwedge_isa::amdgcn::Gpu;
@@ -17,6 +16,7 @@ use unwedge_shader::ir::{
     SystemValue, Type,
 };
 use unwedge_testkit::mutate::Rng;
+use unwedge_testkit::parallel;
 use unwedge_testkit::shaders::random_stage;
 
 /// Elements of the buffer with positions.
@@ -165,7 +165,7 @@ fn one(
 fn only_what_cannot_be_seen_is_culled() {
     let (targets, shader) = (targets(), vertex_shader());
     for sort in 0..4 {
-        let results = in_parallel(&seeds(60), |seed| {
+        let results = parallel::map(&seeds(60), |seed| {
             let mut rng = Rng::new(*seed);
             let positions = positions(&mut rng, sort);
             one(&shader, &targets[*seed as usize % targets.len()], Some(&positions), *seed)
@@ -183,7 +183,7 @@ fn only_what_cannot_be_seen_is_culled() {
 #[test]
 fn random_shaders_cull() {
     let targets = targets();
-    let results = in_parallel(&seeds(600), |seed| {
+    let results = parallel::map(&seeds(600), |seed| {
         let shader = random_stage(&mut Rng::new(*seed));
         matches!(shader.info.stage, Stage::Vertex | Stage::TessEval)
             .then(|| one(&shader, &targets[*seed as usize % targets.len()], None, *seed))
@@ -253,7 +253,7 @@ fn strips(order: &[Option<u32>]) -> Shader {
 #[test]
 fn emitted_triangles_are_culled() {
     let (targets, first) = (targets(), small_positions());
-    let results = in_parallel(&seeds(200), |seed| {
+    let results = parallel::map(&seeds(200), |seed| {
         let mut rng = Rng::new(*seed);
         let order: Vec<Option<u32>> =
             (0..3 + rng.below(7)).map(|_| (rng.below(6) > 0).then(|| rng.below(3) as u32)).collect();

@@ -12,7 +12,7 @@ use rig::group::{
     pass_triangles,
 };
 use rig::judge::{Expectation, expect, judge};
-use rig::recorded::{assembly, columns, in_parallel};
+use rig::recorded::{assembly, columns};
 use rig::texts::numbered;
 use rig::{options_of, targets};
 use std::cell::OnceCell;
@@ -25,6 +25,7 @@ use unwedge_shader::ir::{Shader, Stage};
 use unwedge_shader::text;
 use unwedge_testkit::data;
 use unwedge_testkit::mutate::Rng;
+use unwedge_testkit::parallel;
 use unwedge_testkit::shaders::random_stage;
 
 /// Of how many modules one is taken without `UNWEDGE_ALL`, for one of the targets each.
@@ -213,7 +214,7 @@ fn shaders_of_the_suite_do_what_the_interpreter_does() {
         }
     }
     assert!(!jobs.is_empty(), "a module is read");
-    let results = in_parallel(&jobs, |(name, stage, shader, own)| {
+    let results = parallel::map(&jobs, |(name, stage, shader, own)| {
         let expected = Expected::new(shader, 1);
         let verdicts = own
             .iter()
@@ -235,7 +236,7 @@ fn random_shaders_do_what_the_interpreter_does() {
         Some(seed) => vec![seed],
         None => seeds.clone().collect(),
     };
-    let results = in_parallel(&jobs, |seed| {
+    let results = parallel::map(&jobs, |seed| {
         let shader = random_stage(&mut Rng::new(*seed));
         let (target, options) = &targets[*seed as usize % targets.len()];
         let mut options = options.clone();
@@ -351,7 +352,7 @@ fn evaluation_shaders_run_before_geometry_shaders() {
     let shaders = (0..400).map(|seed| (seed, random_stage(&mut Rng::new(seed))));
     let jobs: Vec<(u64, Shader)> =
         shaders.filter(|(_, shader)| shader.info.stage == Stage::TessEval).take(60).collect();
-    let results = in_parallel(&jobs, |(seed, first)| {
+    let results = parallel::map(&jobs, |(seed, first)| {
         let second = pass_triangles(first);
         let (target, options) = &targets[*seed as usize % targets.len()];
         let expected = Expected { before: Some(first.clone()), ..Expected::new(&second, *seed) };

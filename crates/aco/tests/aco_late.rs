@@ -3,7 +3,7 @@
 mod rig;
 
 use rig::cases::{Case, CaseBlock, cases, machine, text_line};
-use rig::recorded::{columns, in_parallel};
+use rig::recorded::columns;
 use std::collections::BTreeMap;
 use unwedge_aco::assemble::assemble;
 use unwedge_aco::cost::estimate;
@@ -13,6 +13,7 @@ use unwedge_check::amdgcn::{Certainty, CheckOptions, Rule, check_words};
 use unwedge_isa::amdgcn::model::{Class, Role};
 use unwedge_isa::amdgcn::{Gpu, Operand, Reg, codec, text};
 use unwedge_testkit::data;
+use unwedge_testkit::parallel;
 
 fn words(hex: &str) -> Vec<u32> {
     let word = |chunk: &[u8]| u32::from_str_radix(std::str::from_utf8(chunk).ok()?, 16).ok();
@@ -64,7 +65,7 @@ fn latency_of_straight_code_is_what_aco_estimates() {
         .filter(|(number, _)| std::env::var_os("UNWEDGE_ALL").is_some() || number % 8 == 0)
         .map(|(_, job)| job)
         .collect();
-    let compared = in_parallel(&jobs, |[family, shader, wave, hex]| {
+    let compared = parallel::map(&jobs, |[family, shader, wave, hex]| {
         let gpu = Gpu::new(family).expect("a chip").with_wave64(wave == "64");
         let own = estimate(&straight(words(hex), &gpu)?, &gpu, None).latency;
         let recorded = *latency.get(&(family.clone(), shader.clone()))?;

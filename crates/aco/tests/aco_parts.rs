@@ -8,7 +8,6 @@ use rig::build::{build, build_with_epilog, build_with_pixel_prolog, build_with_p
 use rig::group::judge::judge_group;
 use rig::group::{GroupPrograms, expect_group, number_vertices, pass_patches, pass_triangles};
 use rig::judge::{expect, expect_formats, expect_prolog, judge, pixel_exports};
-use rig::recorded::in_parallel;
 use std::collections::{BTreeMap, BTreeSet};
 use unwedge_aco::abi::{Argument, PixelProlog};
 use unwedge_aco::graphics::{HalfColour, TargetFormat, VertexInput};
@@ -21,6 +20,7 @@ use unwedge_shader::ir::{
     Base, Builder, Builtin, FIRST_LOCATION_SLOT, Op, Payload, Shader, SlotAccess, SlotDir, Stage, Type,
 };
 use unwedge_testkit::mutate::Rng;
+use unwedge_testkit::parallel;
 use unwedge_testkit::shaders::random_stage;
 
 /// What became of a shader in parts.
@@ -139,7 +139,7 @@ fn colours(count: u16) -> Shader {
 
 #[test]
 fn epilogs_export_what_whole_shaders_export() {
-    let verdicts = in_parallel(&seeds(), |seed| {
+    let verdicts = parallel::map(&seeds(), |seed| {
         let shader = random(Stage::Fragment, *seed);
         let verdict = with_epilog(&shader, &options(*seed), *seed, false);
         (*seed, verdict.unwrap_or_else(Verdict::Wrong))
@@ -150,7 +150,7 @@ fn epilogs_export_what_whole_shaders_export() {
 /// Colours are exported in every format.
 #[test]
 fn epilogs_convert_colours_as_whole_shaders_do() {
-    let verdicts = in_parallel(&seeds(), |seed| {
+    let verdicts = parallel::map(&seeds(), |seed| {
         let shader = colours(1 + (seed / 9 % 8) as u16);
         let verdict = with_epilog(&shader, &options(*seed), *seed, true);
         (*seed, verdict.unwrap_or_else(Verdict::Wrong))
@@ -161,7 +161,7 @@ fn epilogs_convert_colours_as_whole_shaders_do() {
 /// A prolog gives a shader other coordinates; an epilog exports its colours.
 #[test]
 fn prologs_of_pixel_shaders_change_inputs() {
-    let verdicts = in_parallel(&seeds(), |seed| {
+    let verdicts = parallel::map(&seeds(), |seed| {
         let shader = random(Stage::Fragment, *seed);
         let options = options(*seed);
         let state = PixelProlog { per_sample: seed % 5 < 2, centroid_at_center: seed % 4 < 2 };
@@ -226,7 +226,7 @@ fn random_input(rng: &mut Rng, location: u32) -> VertexInput {
 /// Attributes of random formats, loaded by the shader itself or by its prolog.
 #[test]
 fn attributes_have_the_formats_of_the_pipeline() {
-    let verdicts = in_parallel(&seeds(), |seed| {
+    let verdicts = parallel::map(&seeds(), |seed| {
         let shader = random(Stage::Vertex, *seed);
         let mut rng = Rng::new(*seed);
         let mut options = options(*seed);

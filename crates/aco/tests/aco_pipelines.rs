@@ -9,7 +9,6 @@ use rig::culling::Draw;
 use rig::group::judge::judge_group;
 use rig::group::{GroupPrograms, expect_group, pass_patches, pass_triangles};
 use rig::judge::{expect, judge, stored_by};
-use rig::recorded::in_parallel;
 use std::collections::BTreeSet;
 use unwedge_aco::abi::Argument;
 use unwedge_aco::ir::PhysReg;
@@ -22,6 +21,7 @@ use unwedge_shader::ir::{
 };
 use unwedge_shader::passes::lower_io;
 use unwedge_testkit::mutate::Rng;
+use unwedge_testkit::parallel;
 use unwedge_testkit::shaders::random_stage;
 
 /// Vertices of a patch, before and after its control shader.
@@ -204,7 +204,7 @@ fn linked_programs_do_what_the_interpreter_does() {
             jobs.extend(targets.iter().map(|target| (seed, shape, *target)));
         }
     }
-    let results = in_parallel(&jobs, |(seed, shape, (gpu, legacy))| {
+    let results = parallel::map(&jobs, |(seed, shape, (gpu, legacy))| {
         let shaders = shaders(*shape, &mut Rng::new(*seed));
         let mut options = Options::new(*gpu);
         options.graphics.legacy = *legacy;

@@ -5,7 +5,6 @@
 
 mod rig;
 
-use rig::recorded::in_parallel;
 use rig::scene::{Backing, Outcome, Scene};
 use std::collections::BTreeMap;
 use unwedge_aco::CompileError;
@@ -17,6 +16,7 @@ use unwedge_shader::ir::{
 };
 use unwedge_shader::valid::validate;
 use unwedge_testkit::mutate::Rng;
+use unwedge_testkit::parallel;
 
 const INVOCATIONS: u32 = 64;
 /// Words that an invocation stores.
@@ -565,7 +565,7 @@ fn lacks_gather(seed: u64, name: &str) -> bool {
 #[test]
 fn images_and_chosen_descriptors() {
     let seeds: Vec<u64> = rig::seeds(180).collect();
-    let outcomes = in_parallel(&seeds, |&seed| {
+    let outcomes = parallel::map(&seeds, |&seed| {
         let scene = random(seed);
         validate(&scene.shader).unwrap_or_else(|error| panic!("{seed}: {error}\n{}", print(&scene.shader)));
         let gpu = gpu(seed);

@@ -6,7 +6,7 @@
 
 mod rig;
 
-use rig::recorded::{columns, in_parallel};
+use rig::recorded::columns;
 use std::collections::{BTreeMap, BTreeSet};
 use unwedge_aco::graphics::TargetFormat;
 use unwedge_aco::occupancy::allocated_vgprs;
@@ -16,6 +16,7 @@ use unwedge_isa::amdgcn::Gpu;
 use unwedge_shader::front::spirv::{Options as ReadOptions, Reader, words};
 use unwedge_shader::ir::{Shader, Stage};
 use unwedge_testkit::data;
+use unwedge_testkit::parallel;
 
 const MEASURES: [&str; 3] = ["instructions", "code_size", "vgprs"];
 /// Without `UNWEDGE_ALL`, one of this many vertex or fragment shaders is taken.
@@ -141,7 +142,7 @@ fn stages_are_compared_with_those_of_radv() {
         .map(|(_, job)| job)
         .collect();
     assert!(!jobs.is_empty(), "a module is measured");
-    let measured = in_parallel(&jobs, |job| {
+    let measured = parallel::map(&jobs, |job| {
         let chips = job.chips.iter();
         chips
             .map(|(chip, (wave64, baseline))| {

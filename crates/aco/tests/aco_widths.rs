@@ -17,6 +17,7 @@ use unwedge_shader::text::parse;
 use unwedge_shader::valid::validate;
 use unwedge_sim::amdgcn::{Dispatch, Timing};
 use unwedge_testkit::mutate::Rng;
+use unwedge_testkit::parallel;
 
 const INVOCATIONS: usize = 64;
 /// Bytes of an operand or result in memory.
@@ -306,7 +307,7 @@ fn check(name: &str) -> Vec<String> {
 
 #[test]
 fn floats_of_all_widths_do_what_the_semantics_say() {
-    let mut failures: Vec<String> = GPUS.iter().flat_map(|name| check(name)).collect();
+    let mut failures: Vec<String> = parallel::map(&GPUS, |name| check(name)).concat();
     let count = failures.len();
     failures.truncate(400);
     assert!(failures.is_empty(), "{count} fail:\n{}", failures.join("\n"));

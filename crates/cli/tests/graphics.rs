@@ -6,9 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use unwedge_testkit::data;
+use unwedge_testkit::{data, parallel};
 
 /// Captures of a hundred that meet all that is asked of them, at least.
 const FLOOR: usize = 97;
@@ -389,25 +387,15 @@ fn captures_that_draw_give_their_images() {
     let captures: Vec<(String, Vec<IndexRow>)> =
         index(&folder).into_iter().filter(|(name, _)| name.contains(&only)).collect();
     let scratch = std::env::temp_dir().join(format!("unwedge-graphics-{}", std::process::id()));
-    let next = AtomicUsize::new(0);
-    let done: Mutex<BTreeMap<&str, (Vec<String>, Results)>> = Mutex::default();
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                while let Some((name, rows)) = captures.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let to = scratch.join(name);
-                    std::fs::create_dir_all(&to).expect("a folder for results");
-                    let results = replay(&folder.join("captures").join(name), rows, &to);
-                    let _ = std::fs::remove_dir_all(&to);
-                    let failures = failures(&folder, rows, &results);
-                    done.lock().expect("no panic before").insert(name, (failures, results));
-                }
-            });
-        }
+    let done = parallel::map(&captures, |(name, rows)| {
+        let to = scratch.join(name);
+        std::fs::create_dir_all(&to).expect("a folder for results");
+        let results = replay(&folder.join("captures").join(name), rows, &to);
+        let _ = std::fs::remove_dir_all(&to);
+        (name.as_str(), (failures(&folder, rows, &results), results))
     });
     let _ = std::fs::remove_dir_all(&scratch);
-    let done = done.into_inner().expect("no panic before");
+    let done: BTreeMap<&str, (Vec<String>, Results)> = done.into_iter().collect();
     let met = done.values().filter(|(failures, _)| failures.is_empty()).count();
     for (name, (failures, _)) in done.iter().filter(|(_, (failures, _))| !failures.is_empty()) {
         println!("{name}: {}", failures.join("; "));

@@ -12,6 +12,7 @@ use unwedge_isa::amdgcn::model::{
     Signedness, Trait,
 };
 use unwedge_isa::amdgcn::{Gpu, Opcode, Operand, Operation, codec, semantics, source, tables, text};
+use unwedge_testkit::parallel;
 
 /// Instructions of each form in each generation and mode.
 const OF_EACH: usize = 5;
@@ -352,8 +353,7 @@ fn texts_of_llvm_23() {
 #[test]
 fn literals_that_could_be_inline_constants_survive_as_a_listing() {
     const SMALL: [u32; 8] = [0, 1, 64, 65, -16i32 as u32, 0x3f80_0000, 0x3c00, 0x3ff0_0000];
-    let mut dwords = 0;
-    for (name, features) in GPUS {
+    let of_each = parallel::map(GPUS, |(name, features)| {
         let gpu = gpu(name, features);
         let mut numbers = Numbers(37);
         let mut all: Vec<Vec<u32>> = Vec::new();
@@ -368,6 +368,7 @@ fn literals_that_could_be_inline_constants_survive_as_a_listing() {
                 all.push(found);
             }
         }
+        let mut dwords = 0;
         // One by one, so that no branch hides what another instruction does.
         for own in all {
             let code: Vec<u8> = own.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -378,7 +379,9 @@ fn literals_that_could_be_inline_constants_survive_as_a_listing() {
             let bytes = made.sections.first().map(|section| &section.bytes);
             assert!(made.errors.is_empty() && bytes == Some(&code), "{name}: {own:x?}: {listing}{made:?}");
         }
-    }
+        dwords
+    });
+    let dwords: usize = of_each.into_iter().sum();
     assert!(dwords > 100, "{dwords} literals could be inline constants");
     let mut listing = String::new();
     let gpu = gpu("gfx900", "");

@@ -22,9 +22,9 @@ use unwedge_capture::rd::RdSectionKind;
 use unwedge_edit::reduce::reduce;
 use unwedge_hw::Db;
 use unwedge_sim::adreno::{Loading, RunEnd};
-use unwedge_testkit::data;
 use unwedge_testkit::mutate::Rng;
 use unwedge_testkit::rd::CaptureBuilder;
+use unwedge_testkit::{data, parallel};
 
 /// Faults that are reduced, of own submits; all with `UNWEDGE_ALL=1`.
 const FAULTS: usize = 5;
@@ -88,27 +88,23 @@ fn faults() -> usize {
 }
 
 /// Reduces faults, and holds the results to the verdicts of the originals.
-fn check(count: usize, db: &Db, mut seed: impl FnMut(u64) -> Option<(FaultSeed, Vec<u8>, String)>) {
-    let (mut done, mut wrong) = (0, Vec::new());
+fn check(count: usize, db: &Db, seed: impl Fn(u64) -> Option<(FaultSeed, Vec<u8>, String)>) {
     let from = number("REDUCED_FAULTS_FROM", 0) as u64;
-    for number in from..from + 40 * count as u64 {
-        if done == count {
-            break;
-        }
-        let Some((fault, bytes, verdict)) = seed(number) else { continue };
+    let seeds = from..from + 40 * count as u64;
+    let faults: Vec<_> = seeds.filter_map(|number| Some((number, seed(number)?))).take(count).collect();
+    let wrong = parallel::map(&faults, |(number, (fault, bytes, verdict))| {
         let same =
-            |candidate: &[u8]| Ok::<bool, Infallible>(signature(candidate, db).as_deref() == Some(&verdict));
-        let reduction = reduce(&bytes, db, usize::MAX, same).expect("the capture shows the fault");
+            |candidate: &[u8]| Ok::<bool, Infallible>(signature(candidate, db).as_ref() == Some(verdict));
+        let reduction = reduce(bytes, db, usize::MAX, same).expect("the capture shows the fault");
         let (to, tries) = (reduction.capture.len(), reduction.tries);
         let percent = 100.0 * to as f64 / bytes.len() as f64;
         println!("| {number} | {fault:?} | {} | {to} | {percent:.2} % | {tries} |", bytes.len());
-        if signature(&reduction.capture, db).as_deref() != Some(&verdict) || percent >= 5.0 {
-            wrong.push(format!("{number} {fault:?}: {} to {to}, {percent:.2} %", bytes.len()));
-        }
-        done += 1;
-    }
-    assert!(wrong.is_empty(), "{} of {done}:\n{}", wrong.len(), wrong.join("\n"));
-    assert_eq!(done, count);
+        let is_wrong = signature(&reduction.capture, db).as_ref() != Some(verdict) || percent >= 5.0;
+        is_wrong.then(|| format!("{number} {fault:?}: {} to {to}, {percent:.2} %", bytes.len()))
+    });
+    let wrong: Vec<String> = wrong.into_iter().flatten().collect();
+    assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));
+    assert_eq!(faults.len(), count);
 }
 
 #[test]

@@ -19,10 +19,12 @@ use set::{SetCollector, SubmitSet, explained, explained_text};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use unwedge_hw::Db;
 use unwedge_postmortem::{FindingKind, Report, Subject};
 use unwedge_sim::adreno::RunEnd;
 use unwedge_testkit::mutate::Rng;
+use unwedge_testkit::parallel;
 
 /// Faults that each test counts.
 const FAULTS: usize = 100;
@@ -112,25 +114,26 @@ fn judge(seed: u64, fault: FaultSeed, seeded: &SeededFault, db: &Db) -> Option<O
 }
 
 /// Puts so many faults into submits that a function gives for a kind, kind after kind.
-fn run(db: &Db, mut submit: impl FnMut(FaultSeed, &mut Rng) -> Option<ListedSubmit>) -> Vec<Outcome> {
+fn run(db: &Db, submit: impl Fn(FaultSeed, &mut Rng) -> Option<ListedSubmit> + Sync) -> Vec<Outcome> {
     let from = std::env::var("SEEDED_FAULTS_FROM").ok().and_then(|from| from.parse().ok()).unwrap_or(0);
+    let seeds: Vec<u64> = (from..from + 40 * FAULTS as u64).collect();
     let mut outcomes = Vec::new();
-    for seed in from..from + 40 * FAULTS as u64 {
-        if outcomes.len() == FAULTS {
+    for seeds in seeds.chunks(FAULTS / 4) {
+        outcomes.extend(parallel::map(seeds, |&seed| one(seed, db, &submit)).into_iter().flatten());
+        if outcomes.len() >= FAULTS {
             break;
         }
-        let mut rng = Rng::new(seed);
-        let fault = FaultSeed::ALL[seed as usize % FaultSeed::ALL.len()];
-        let Some(submit) = submit(fault, &mut rng) else { continue };
-        for _ in 0..PLACES {
-            let Some(seeded) = submit.seed(fault, &mut rng, db) else { continue };
-            if let Some(outcome) = judge(seed, fault, &seeded, db) {
-                outcomes.push(outcome);
-                break;
-            }
-        }
     }
+    outcomes.truncate(FAULTS);
     outcomes
+}
+
+/// The fault of a seed, in the first place where something goes wrong for it.
+fn one(seed: u64, db: &Db, submit: impl Fn(FaultSeed, &mut Rng) -> Option<ListedSubmit>) -> Option<Outcome> {
+    let mut rng = Rng::new(seed);
+    let fault = FaultSeed::ALL[seed as usize % FaultSeed::ALL.len()];
+    let submit = submit(fault, &mut rng)?;
+    (0..PLACES).find_map(|_| judge(seed, fault, &submit.seed(fault, &mut rng, db)?, db))
 }
 
 fn check(outcomes: &[Outcome]) {
@@ -161,10 +164,11 @@ fn check(outcomes: &[Outcome]) {
 #[test]
 fn faults_in_own_submits_are_found_and_have_signatures() {
     let db = Db::builtin();
-    for seed in 0..40 {
+    let seeds: Vec<u64> = (0..40).collect();
+    parallel::map(&seeds, |&seed| {
         let set = own::submit(seed, &db);
         assert_eq!(set.run(&db, STEPS).0, RunEnd::Done, "{}: without a fault it ends", set.name);
-    }
+    });
     let outcomes = run(&db, |fault, rng| {
         let submits = (0..SUBMITS).map(|_| ListedSubmit::new(own::submit(rng.next_u64(), &db), &db));
         submits.into_iter().find(|submit| submit.has_place(fault))
@@ -195,10 +199,10 @@ fn elsewhere(seed: u64, fault: FaultSeed, db: &Db) -> Option<Report> {
 
 /// The same hang has the same signature whatever its addresses, process and time; most different hangs have different ones.
 fn check_signatures(outcomes: &[Outcome], db: &Db) {
-    for outcome in outcomes {
+    parallel::map(outcomes, |outcome| {
         let other = elsewhere(outcome.seed, outcome.fault, db).expect("the same seed makes the same fault");
         assert_eq!(outcome.signature, other.signature(), "{}", outcome.row());
-    }
+    });
     let pairs = || outcomes.iter().enumerate().flat_map(|(i, a)| outcomes[..i].iter().map(move |b| (a, b)));
     let same: Vec<_> = pairs().filter(|(a, b)| a.signature == b.signature).collect();
     let all = pairs().count();
@@ -233,7 +237,7 @@ struct RecordedSets<'d> {
     db: &'d Db,
     files: Vec<PathBuf>,
     /// Sets that the machine executes to their end.
-    usable: BTreeMap<PathBuf, Vec<SubmitSet>>,
+    usable: Mutex<BTreeMap<PathBuf, Arc<Vec<SubmitSet>>>>,
     /// The files with a place for a kind of fault that most have no place for.
     with_place: BTreeMap<FaultSeed, Vec<PathBuf>>,
 }
@@ -250,38 +254,40 @@ impl RecordedSets<'_> {
         sets
     }
 
-    /// Looks through all captures once.
-    fn survey(&mut self) {
+    /// The files of each kind of fault that most files have no place for.
+    fn survey(&self) -> BTreeMap<FaultSeed, Vec<PathBuf>> {
         const RARE: [FaultSeed; 4] = [
             FaultSeed::EndlessShader,
             FaultSeed::NullDescriptor,
             FaultSeed::MissingFence,
             FaultSeed::EndlessBvWait,
         ];
-        for file in &self.files {
-            let sets = self.collect(file);
-            let listed: Vec<ListedSubmit> =
-                sets.into_iter().map(|set| ListedSubmit::new(set, self.db)).collect();
-            for fault in RARE {
-                let files = self.with_place.entry(fault).or_default();
-                if listed.iter().any(|submit| submit.has_place(fault)) {
-                    files.push(file.clone());
-                }
-            }
-        }
+        let places = parallel::map(&self.files, |file| {
+            let sets = self.collect(file).into_iter();
+            let listed: Vec<ListedSubmit> = sets.map(|set| ListedSubmit::new(set, self.db)).collect();
+            RARE.map(|fault| listed.iter().any(|submit| submit.has_place(fault)))
+        });
+        let files = |at: usize| {
+            let own = self.files.iter().zip(&places).filter(move |(_, places)| places[at]);
+            own.map(|(file, _)| file.clone()).collect()
+        };
+        RARE.iter().enumerate().map(|(at, fault)| (*fault, files(at))).collect()
     }
 
-    fn pick(&mut self, fault: FaultSeed, rng: &mut Rng) -> Option<ListedSubmit> {
-        if self.with_place.is_empty() {
-            self.survey();
-        }
-        let file = rng.pick(self.with_place.get(&fault).unwrap_or(&self.files))?.clone();
-        if !self.usable.contains_key(&file) {
-            let mut sets = self.collect(&file);
+    /// The sets of a file that the machine executes to their end.
+    fn usable(&self, file: &Path) -> Arc<Vec<SubmitSet>> {
+        let known = self.usable.lock().expect("no panic before").get(file).cloned();
+        known.unwrap_or_else(|| {
+            let mut sets = self.collect(file);
             sets.retain(|set| set.run(self.db, STEPS).0 == RunEnd::Done);
-            self.usable.insert(file.clone(), sets);
-        }
-        let sets = self.usable.get(&file)?;
+            let mut usable = self.usable.lock().expect("no panic before");
+            Arc::clone(usable.entry(file.to_owned()).or_insert_with(|| Arc::new(sets)))
+        })
+    }
+
+    fn pick(&self, fault: FaultSeed, rng: &mut Rng) -> Option<ListedSubmit> {
+        let file = rng.pick(self.with_place.get(&fault).unwrap_or(&self.files))?;
+        let sets = self.usable(file);
         let listed = sets.iter().map(|set| ListedSubmit::new(set.clone(), self.db));
         let mut fitting: Vec<ListedSubmit> = listed.filter(|submit| submit.has_place(fault)).collect();
         let at = rng.below(fitting.len().max(1));
@@ -297,6 +303,7 @@ fn faults_in_recorded_submits_are_found() {
         eprintln!("skipped: no recorded captures in {}", data().display());
         return;
     }
-    let mut sets = RecordedSets { db: &db, files, usable: BTreeMap::new(), with_place: BTreeMap::new() };
+    let mut sets = RecordedSets { db: &db, files, usable: Mutex::default(), with_place: BTreeMap::new() };
+    sets.with_place = sets.survey();
     check(&run(&db, |fault, rng| sets.pick(fault, rng)));
 }

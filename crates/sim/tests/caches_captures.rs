@@ -15,7 +15,7 @@ use unwedge_sim::adreno::{
 use unwedge_sim::amdgcn::SimMemory;
 use unwedge_stream::adreno::header::AdrenoPacketHeader;
 use unwedge_stream::play::{Consumer, Identity, Player, Submission, SubmitChoice};
-use unwedge_testkit::data;
+use unwedge_testkit::{data, parallel};
 
 const STEPS: u64 = 1 << 30;
 
@@ -178,23 +178,24 @@ fn synchronized_captures_are_clean() {
     if captures.is_empty() {
         return println!("skipped: no captures");
     }
-    let mut wrong = Vec::new();
     let none = BTreeMap::new();
-    for path in &captures {
+    let wrong = parallel::map(&captures, |path| {
         let bytes = data::read(path);
         let (plain, cached) = (replayed(&bytes, false, &none), replayed(&bytes, true, &none));
         let name = path.display();
         assert!(!plain.ends.is_empty(), "{name}");
         let same = [plain.ends == cached.ends, same_memory(&plain, &cached)];
-        if cached.report != CacheReport::default() || same != [true; 2] {
+        let is_wrong = cached.report != CacheReport::default() || same != [true; 2];
+        if is_wrong {
             let first = (cached.report.reads.first(), cached.report.lost.first());
             println!(
                 "{name}: same ends and memory {same:?}, {} reads, {first:#?}",
                 cached.report.reads.len()
             );
-            wrong.push(name.to_string());
         }
-    }
+        is_wrong.then(|| name.to_string())
+    });
+    let wrong: Vec<String> = wrong.into_iter().flatten().collect();
     println!("{} captures", captures.len());
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
@@ -254,8 +255,8 @@ fn needed_packets_that_are_taken_out() {
     }
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let mut all = 0;
-    for path in &captures {
-        let (generation, packets, needed) = needed(&data::read(path));
+    let of_each = parallel::map(&captures, |path| needed(&data::read(path)));
+    for (path, (generation, packets, needed)) in captures.iter().zip(of_each) {
         let name = path.display();
         assert!(!needed.is_empty(), "{name}: none of {packets} packets is needed");
         all += packets;

@@ -23,6 +23,7 @@ pub mod intel_old_states;
 pub mod intel_states;
 pub mod mutate;
 pub mod pack;
+pub mod parallel;
 pub mod pm4;
 pub mod protections;
 pub mod rd;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use unwedge_hw::Db;
-use unwedge_testkit::data;
+use unwedge_testkit::{data, parallel};
 use unwedge_view::replay::{MemoryWanted, ReplayOptions, Replayed, replay};
 
 /// The lines of a table by the names of its columns; `None` when the folder is not there.
@@ -54,27 +54,31 @@ fn compute_shaders_give_the_words_they_must() {
         .into_iter()
         .map(|row| ((row["shader"].clone(), row["push_constant"].clone()), row["dst_words_hex"].clone()))
         .collect();
-    let (mut judged, mut wrong) = (0, Vec::new());
-    for (capture, rows) in by_capture(rows) {
+    let captures: Vec<_> = by_capture(rows).into_iter().collect();
+    let judged: usize = captures.iter().map(|(_, rows)| rows.len()).sum();
+    let wrong = parallel::map(&captures, |(capture, rows)| {
         let wanted = rows.iter().map(|row| MemoryWanted {
             set: None,
             iova: number(&row["output_iova"]),
             size: 4 * number(&row["words"]) + 4,
         });
-        let replayed = run(&folder.join(&capture), wanted.collect());
+        let replayed = run(&folder.join(capture), wanted.collect());
         assert!(replayed.is_complete(), "{capture}");
+        assert_eq!(replayed.memory.len(), rows.len(), "{capture}");
+        let mut wrong = Vec::new();
         for (row, bytes) in rows.iter().zip(&replayed.memory) {
             let words: Vec<u32> = bytes.as_deref().unwrap_or_default().chunks_exact(4).map(word).collect();
             let hex = &expected[&(row["shader"].clone(), row["push_constant"].clone())];
             let must: Vec<u32> = hex.as_bytes().chunks_exact(8).map(hex_word).collect();
             let fill = number(&row["fill"]) as u32;
-            judged += 1;
             let right = words.split_last().is_some_and(|(after, words)| words == must && *after == fill);
             if !right {
                 wrong.push(format!("{capture} {} {}", row["shader"], row["push_constant"]));
             }
         }
-    }
+        wrong
+    })
+    .concat();
     assert!(judged > 0, "no dispatch in the table");
     assert!(wrong.is_empty(), "{} of {judged} dispatches are wrong: {wrong:?}", wrong.len());
     eprintln!("{judged} dispatches give their words");
@@ -137,8 +141,8 @@ fn tolerance(row: &BTreeMap<String, String>) -> Option<u8> {
 fn programs_give_the_floats_they_must() {
     let folder = data::root().join("adreno").join("renders");
     let Some(rows) = table(&folder.join("index.csv")) else { return };
-    let mut judged = 0;
-    for row in rows.iter().filter(|row| row["kind"] == "f32") {
+    let rows: Vec<_> = rows.into_iter().filter(|row| row["kind"] == "f32").collect();
+    parallel::map(&rows, |row| {
         let must = std::fs::read(folder.join(&row["expected_result"])).expect("beside the index");
         let capture = folder.join(&row["capture"]);
         let found = run(&capture, Vec::new()).changed_buffers();
@@ -148,8 +152,7 @@ fn programs_give_the_floats_they_must() {
         // The buffer that is read back holds the result from its start on.
         let found = replayed.memory.iter().flatten().any(|bytes| bytes.starts_with(&must));
         assert!(found, "{}: no buffer holds the result", capture.display());
-        judged += 1;
-    }
-    assert!(judged > 0, "no program with floats in the table");
-    eprintln!("{judged} programs give their floats");
+    });
+    assert!(!rows.is_empty(), "no program with floats in the table");
+    eprintln!("{} programs give their floats", rows.len());
 }

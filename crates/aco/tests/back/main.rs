@@ -13,6 +13,7 @@ use unwedge_aco::{BackPhase, Code, Limits, Options, Spilled, finish, finish_with
 use unwedge_check::amdgcn::{Certainty, CheckOptions, check_words};
 use unwedge_isa::amdgcn::{Gfx, Gpu};
 use unwedge_sim::amdgcn::{Dispatch, Initial, Program as Machine, SimMemory, Timing};
+use unwedge_testkit::parallel;
 
 const LANES: u32 = 64;
 
@@ -170,14 +171,14 @@ fn random_programs_with_few_registers() {
 fn many_slots_are_permuted() {
     const VALUES: usize = 4000;
     let limits = Limits { registers: RegCounts { sgprs: 40, vgprs: 24 } };
-    for name in ["gfx900", "gfx1030", "gfx1100"] {
+    parallel::map(&["gfx900", "gfx1030", "gfx1100"], |name| {
         let gpu = Gpu::new(name).expect("a GPU").with_wave64(true);
         let program = generate::permutation(gpu, 7, VALUES);
         let code =
             try_program(&program, gpu, 7, &limits).map_err(|error| error.lines().next().map(str::to_owned));
         let spilled = code.expect("the same results").spills.vgprs;
         assert!(spilled > 2 * VALUES as u32 - 100, "{name}: {spilled}");
-    }
+    });
 }
 
 /// A scalar vector is made in the registers of its parts, in another order, where no register is free and `scc` is in use.

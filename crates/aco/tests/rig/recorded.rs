@@ -112,14 +112,3 @@ pub fn judge(compiled: &Compiled, options: &Options, expected: &Results) -> Resu
         None => Err(("check", "the check is not complete".to_owned())),
     }
 }
-
-/// Does jobs on all processors, and gathers what they return.
-pub fn in_parallel<J: Sync, R: Send>(jobs: &[J], work: impl Fn(&J) -> R + Sync) -> Vec<R> {
-    let threads = std::thread::available_parallelism().map_or(1, |count| count.get());
-    let work = &work;
-    std::thread::scope(|scope| {
-        let part = |own: usize| move || jobs.iter().skip(own).step_by(threads).map(work).collect::<Vec<R>>();
-        let parts: Vec<_> = (0..threads).map(|own| scope.spawn(part(own))).collect();
-        parts.into_iter().flat_map(|part| part.join().expect("no panic")).collect()
-    })
-}

@@ -9,6 +9,7 @@ use unwedge_sim::amdgcn::{
 };
 use unwedge_testkit::data::{compute_input, root, text};
 use unwedge_testkit::pack::bytes;
+use unwedge_testkit::parallel;
 
 const FOLDER: &str = "amd/shaders";
 
@@ -247,16 +248,7 @@ pub fn of_all<'s, T: Send>(
     shaders: &'s Shaders,
     each: impl Fn(&'s Shader) -> T + Sync,
 ) -> Vec<(&'s Shader, T)> {
-    let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
-    let part = |part: usize| {
-        let own = shaders.all.iter().skip(part).step_by(threads);
-        own.map(|shader| (shader, each(shader))).collect::<Vec<_>>()
-    };
-    let part = &part;
-    std::thread::scope(|scope| {
-        let parts: Vec<_> = (0..threads).map(|n| scope.spawn(move || part(n))).collect();
-        parts.into_iter().flat_map(|part| part.join().expect("no panic")).collect()
-    })
+    shaders.all.iter().zip(parallel::map(&shaders.all, each)).collect()
 }
 
 /// Checks every shader in plain timing; tells how many of each GPU are right.
