@@ -1,4 +1,4 @@
-//! Random arithmetic on floats of 32 and 16 bits, with halves of registers, literals, signs, conversions and moves between lanes. The optimized program
+//! Random arithmetic on floats of 32 and 16 bits, with halves of registers, literals, signs, conversions, comparisons, clamps and moves between lanes. The optimized program
 //! has the same results as the original one on the emulator, for all GPUs. `UNWEDGE_SEEDS=N` makes more programs.
 
 mod rig;
@@ -121,10 +121,80 @@ impl Generator {
         Some(self.append(&NewInst::hw(opcode, &[], &read), class))
     }
 
+    /// A float that two comparisons choose. Half of them are tests for NaNs, of values that the other ones compare.
+    fn choice(&mut self) {
+        use Opcode as O;
+        const COMPARES: [Opcode; 14] = [
+            O::v_cmp_lt_f32,
+            O::v_cmp_le_f32,
+            O::v_cmp_gt_f32,
+            O::v_cmp_ge_f32,
+            O::v_cmp_eq_f32,
+            O::v_cmp_lg_f32,
+            O::v_cmp_o_f32,
+            O::v_cmp_u_f32,
+            O::v_cmp_nlt_f32,
+            O::v_cmp_nle_f32,
+            O::v_cmp_ngt_f32,
+            O::v_cmp_nge_f32,
+            O::v_cmp_nlg_f32,
+            O::v_cmp_neq_f32,
+        ];
+        let mask = self.program.lane_mask();
+        let values = [self.pick(|own| &own.words), self.pick(|own| &own.words), Operand::c32(0x4080_0000)];
+        let compare = |own: &mut Generator| {
+            let a = values[own.random.below(2)];
+            let (opcode, b) = match own.random.below(3) {
+                0 => ([O::v_cmp_neq_f32, O::v_cmp_eq_f32][own.random.below(2)], a),
+                _ => (COMPARES[own.random.below(COMPARES.len())], values[own.random.below(3)]),
+            };
+            let operands = if b.as_const().is_some() { [b, a] } else { [a, b] };
+            own.append(&NewInst::hw(opcode, &[], &operands), mask)
+        };
+        let mut chosen = compare(self);
+        for _ in 0..1 + self.random.below(2) {
+            let other = compare(self);
+            let wide = mask.bytes() == 8;
+            let opcode = match (wide, self.random.below(2)) {
+                (true, 0) => O::s_or_b64,
+                (true, _) => O::s_and_b64,
+                (false, 0) => O::s_or_b32,
+                (false, _) => O::s_and_b32,
+            };
+            let temp = self.program.make_temp(mask);
+            let to = [Definition::temp(temp, mask), Definition::reg(PhysReg::SCC, S1)];
+            self.program.append(self.block, &NewInst::hw(opcode, &to, &[chosen, other]));
+            chosen = Operand::temp(temp, mask);
+        }
+        let operands = [Operand::c32(0), Operand::c32(0x3f80_0000), chosen];
+        let made = self.append(&NewInst::hw(O::v_cndmask_b32, &[], &operands), V1);
+        self.floats.push(made);
+    }
+
+    /// Half a register between two constants.
+    fn clamped_half(&mut self) {
+        use Opcode as O;
+        const BOUNDS: [u64; 8] = [0, 0x8000, 0x3c00, 0xc000, 1, 0xfff0, 0x7e00, 0x4400];
+        let half = RegClass::vgpr_bytes(2);
+        let word = self.pick(|own| &own.words);
+        let number = Operand::c32(self.random.below(2) as u32);
+        let value = self.append(&NewInst::pseudo(Pseudo::ExtractVector, &[], &[word, number]), half);
+        let [min, max] =
+            [[O::v_min_f16, O::v_max_f16], [O::v_min_i16, O::v_max_i16], [O::v_min_u16, O::v_max_u16]]
+                [self.random.below(3)];
+        let opcodes = if self.random.below(2) == 0 { [min, max] } else { [max, min] };
+        let mut value = value;
+        for opcode in opcodes {
+            let bound = Operand::constant(BOUNDS[self.random.below(BOUNDS.len())], half);
+            value = self.append(&NewInst::hw(opcode, &[], &[bound, value]), half);
+        }
+        self.halves.push(value);
+    }
+
     fn step(&mut self) {
         use Opcode as O;
         let half = RegClass::vgpr_bytes(2);
-        match self.random.below(10) {
+        match self.random.below(12) {
             0 | 1 => {
                 let operands = [self.float(), self.float()];
                 let opcodes = [O::v_add_f32, O::v_mul_f32, O::v_sub_f32, O::v_max_f32];
@@ -154,6 +224,8 @@ impl Generator {
                 let made = self.arithmetic(&opcodes, &operands, half);
                 self.halves.extend(made);
             }
+            9 => self.choice(),
+            10 if self.program.gpu.generation() >= Gfx::Gfx8 => self.clamped_half(),
             _ => {
                 let operands = [Operand::c32(1 << 31), self.pick(|own| &own.floats)];
                 let made = self.arithmetic(&[O::v_xor_b32], &operands, V1);

@@ -21,6 +21,8 @@ enum ByteSource {
 /// The selection of a zero byte by `v_perm_b32`, and of one with all bits set.
 const PERM_ZERO: u32 = 0x0c;
 const PERM_ONES: u32 = 0x0d;
+/// That of the sign of byte 1 of the second source; those of bytes 3, 5 and 7 of both follow.
+const PERM_SIGN: u32 = 0x08;
 /// What SDWA does with the rest of a register: keep it.
 const PRESERVE: i32 = 2;
 
@@ -183,6 +185,91 @@ impl Emitter<'_> {
 
     /// An instruction that writes bytes of a register and keeps the rest.
     fn sdwa(&mut self, opcode: Opcode, to: u16, bytes: u8, operands: &[Operand]) -> Result<(), FinishError> {
+        let mut mods = Mods::default();
+        mods.set(Mod::DstUnused, PRESERVE);
+        self.sdwa_with(mods, opcode, to, bytes, operands)
+    }
+
+    /// Whether a vector move can take parts of registers, from this register.
+    fn moves_parts(&self, from: &Operand) -> bool {
+        let vector = from.reg.is_some_and(|reg| reg.reg().is_vgpr());
+        self.variants.number(Opcode::v_mov_b32, Form::Sdwa).is_some() && vector
+    }
+
+    /// Makes half a register of a byte: extends it, or puts it above a zero byte. Keeps the other half. Returns whether there are instructions for it.
+    pub(super) fn byte_in_half(
+        &mut self,
+        to: PhysReg,
+        byte: Operand,
+        above: bool,
+        signed: bool,
+    ) -> Result<bool, FinishError> {
+        if self.moves_parts(&byte) {
+            let mut mods = Mods::default();
+            mods.set(Mod::DstUnused, PRESERVE);
+            if above {
+                // Constants are sources of SDWA from gfx9 on.
+                let shifts = self.generation() >= Gfx::Gfx9;
+                if shifts {
+                    self.sdwa(Opcode::v_lshlrev_b32, to.index() as u16, 2, &[Operand::c32(8), byte])?;
+                }
+                return Ok(shifts);
+            }
+            mods.set(Mod::Sext, i32::from(signed));
+            self.sdwa_with(mods, Opcode::v_mov_b32, to.index() as u16, 2, &[byte])?;
+            return Ok(true);
+        }
+        let vector = byte.reg.filter(|reg| reg.reg().is_vgpr() && self.generation() >= Gfx::Gfx10);
+        let Some(from) = vector.filter(|_| self.has(Opcode::v_perm_b32)) else { return Ok(false) };
+        let [to_reg, from_reg] = [to, from].map(|reg| (reg.index() / 4) as u16);
+        let (low, byte) = (usize::from(to.byte()), u32::from(from.byte()));
+        let high = low + 1;
+        let mut selection = [4, 5, 6, 7];
+        if signed && byte % 2 == 0 {
+            // Only bytes in upper halves give their signs.
+            selection[high] = byte;
+            self.permute(to_reg, [to_reg, from_reg], selection);
+            [selection[low], selection[high]] = [high as u32, PERM_SIGN + high as u32 / 2];
+            self.permute(to_reg, [to_reg, to_reg], selection);
+            return Ok(true);
+        }
+        [selection[low], selection[high]] = match (above, signed) {
+            (true, _) => [PERM_ZERO, byte],
+            (false, false) => [byte, PERM_ZERO],
+            (false, true) => [byte, PERM_SIGN + byte / 2],
+        };
+        self.permute(to_reg, [to_reg, from_reg], selection);
+        Ok(true)
+    }
+
+    /// Moves bytes of a vector register into another one whose other bytes become zero. Returns whether there is an instruction for it.
+    pub(super) fn move_part_beside_zeros(&mut self, to: u16, from: Operand) -> Result<bool, FinishError> {
+        let Some(reg) = from.reg.filter(|reg| reg.reg().is_vgpr()) else { return Ok(false) };
+        let bytes = from.class.bytes();
+        if self.moves_parts(&from) {
+            self.sdwa_with(Mods::default(), Opcode::v_mov_b32, to, bytes, &[from])?;
+            return Ok(true);
+        }
+        let permutes = self.generation() >= Gfx::Gfx10 && self.has(Opcode::v_perm_b32);
+        if permutes {
+            let mut selection = [PERM_ZERO; 4];
+            for at in 0..u32::from(bytes) {
+                selection[(u32::from(to % 4) + at) as usize] = u32::from(reg.byte()) + at;
+            }
+            let reg = (reg.index() / 4) as u16;
+            self.permute(to / 4, [reg, reg], selection);
+        }
+        Ok(permutes)
+    }
+
+    fn sdwa_with(
+        &mut self,
+        mut mods: Mods,
+        opcode: Opcode,
+        to: u16,
+        bytes: u8,
+        operands: &[Operand],
+    ) -> Result<(), FinishError> {
         let select = |byte: u16, bytes: u8| match bytes {
             1 => i32::from(byte % 4),
             2 => 4 + i32::from(byte % 4 / 2),
@@ -191,9 +278,7 @@ impl Emitter<'_> {
         if self.variants.number(opcode, Form::Sdwa).is_none() {
             return Err(self.not_done("bytes of registers on this generation"));
         }
-        let mut mods = Mods::default();
         mods.set(Mod::DstSel, select(to, bytes));
-        mods.set(Mod::DstUnused, PRESERVE);
         let mut words = Vec::with_capacity(2);
         for (operand, id) in operands.iter().zip([Mod::Src0Sel, Mod::Src1Sel]) {
             let code = operand.reg.map_or(6, |reg| select(reg.index() as u16, operand.class.bytes()));

@@ -19,6 +19,14 @@ struct RegPart {
     bytes: u8,
 }
 
+/// An element that is moved: its first bit before and after, its size, and whether it is sign-extended.
+struct ElementMove {
+    from: u32,
+    to: u32,
+    bits: u32,
+    signed: bool,
+}
+
 impl Emitter<'_> {
     pub(super) fn create_vector(&mut self) -> Result<(), FinishError> {
         let (to, class) = self.definition(0)?;
@@ -224,7 +232,11 @@ impl Emitter<'_> {
     pub(super) fn extract(&mut self) -> Result<(), FinishError> {
         let (to, class) = self.definition(0)?;
         let (offset, bits, signed) = self.element()?;
+        if class.is_subdword() && self.program.parts_share {
+            return self.element_in_part(ElementMove { from: offset, to: 0, bits, signed });
+        }
         let from = self.single(0)?;
+        let offset = offset + self.first_bit(0)?;
         let to_reg = (to.index() / 4) as u16;
         if class.is_sgpr() {
             match (offset, bits, signed) {
@@ -252,7 +264,11 @@ impl Emitter<'_> {
     pub(super) fn insert(&mut self) -> Result<(), FinishError> {
         let (to, class) = self.definition(0)?;
         let (offset, bits, _) = self.element()?;
+        if class.is_subdword() && self.program.parts_share {
+            return self.element_in_part(ElementMove { from: 0, to: offset, bits, signed: false });
+        }
         let from = self.single(0)?;
+        let first = self.first_bit(0)?;
         let to_reg = (to.index() / 4) as u16;
         let shift = Operand::c32(offset);
         if class.is_sgpr() {
@@ -266,15 +282,64 @@ impl Emitter<'_> {
             }
             return Ok(());
         }
-        if offset + bits == 32 {
+        if offset + bits == 32 && first == 0 {
             self.hw(Opcode::v_lshlrev_b32, &[vgpr_to(to_reg)], &[shift, from]);
             return Ok(());
         }
-        self.hw(Opcode::v_bfe_u32, &[vgpr_to(to_reg)], &[from, Operand::c32(0), Operand::c32(bits)]);
+        if let Some(reg) = from.reg.filter(|_| offset != 0 && matches!((bits, offset % bits), (8 | 16, 0))) {
+            let class = RegClass::vgpr_bytes((bits / 8) as u8);
+            let part = Operand::reg(reg.advance((first / 8) as u16), class);
+            if self.move_part_beside_zeros(to_reg * 4 + (offset / 8) as u16, part)? {
+                return Ok(());
+            }
+        }
+        self.hw(Opcode::v_bfe_u32, &[vgpr_to(to_reg)], &[from, Operand::c32(first), Operand::c32(bits)]);
         if offset != 0 {
             self.hw(Opcode::v_lshlrev_b32, &[vgpr_to(to_reg)], &[shift, dword(to_reg)]);
         }
         Ok(())
+    }
+
+    /// Moves an element into a part of a register, extends it there, and keeps what else the register holds.
+    fn element_in_part(&mut self, element: ElementMove) -> Result<(), FinishError> {
+        let (to, class) = self.definition(0)?;
+        let from = self.operand(0)?;
+        let ElementMove { from: first, to: at, bits, signed } = element;
+        let whole = u32::from(class.bytes()) * 8;
+        if bits % 8 != 0 || first % 8 != 0 || at % 8 != 0 || at + bits > whole {
+            return Err(self.not_done("an element of part of a byte"));
+        }
+        let bytes = |bits: u32| RegClass::vgpr_bytes((bits / 8) as u8);
+        if let Some(constant) = from.as_const() {
+            let part = constant as u32 >> first & (u32::MAX >> (32 - bits));
+            let unused = 32 - bits;
+            let part = if signed { (part << unused) as i32 >> unused } else { part as i32 };
+            let mut copies = Vec::new();
+            self.value_copies(to, class, &Operand::constant((part << at) as u32 as u64, class), &mut copies);
+            return self.copy(copies);
+        }
+        let Some(reg) = from.reg else { return Ok(()) };
+        let part = Operand::reg(reg.advance((first / 8) as u16), bytes(bits));
+        let grows = class.bytes() == 2 && bits == 8;
+        if grows && self.byte_in_half(to, part, at != 0, signed)? {
+            return Ok(());
+        }
+        if signed && at + bits < whole {
+            return Err(self.not_done("a sign in three bytes"));
+        }
+        let mut copies = Vec::new();
+        self.value_copies(to.advance((at / 8) as u16), bytes(bits), &part, &mut copies);
+        for (start, end) in [(0, at), (at + bits, whole)].into_iter().filter(|(start, end)| start < end) {
+            let class = bytes(end - start);
+            let zero = Operand::constant(0, class);
+            self.value_copies(to.advance((start / 8) as u16), class, &zero, &mut copies);
+        }
+        self.copy(copies)
+    }
+
+    /// The first bit of an operand in its register.
+    fn first_bit(&self, at: usize) -> Result<u32, FinishError> {
+        Ok(self.operand(at)?.reg.map_or(0, |reg| 8 * u32::from(reg.byte())))
     }
 
     /// An operand of one register, or a constant.

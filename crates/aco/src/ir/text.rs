@@ -19,10 +19,13 @@ use super::inst::{FloatFreedom, Memory, NewInst, Op, Payload, Pseudo};
 use super::operand::{Definition, Operand, Source};
 use super::program::{ConstructData, ConstructKind, Jump, Program, Progress, Role};
 use super::reg::PhysReg;
+use super::shape::Variants;
+use std::collections::HashMap;
 use std::fmt::{self, Write};
+use std::sync::LazyLock;
 use unwedge_base::entity::Entity;
 use unwedge_isa::amdgcn::model::{Form, Mod};
-use unwedge_isa::amdgcn::{Gpu, Mods, Opcode, Reg, regs};
+use unwedge_isa::amdgcn::{Gpu, Mods, Opcode, Reg, regs, tables};
 use unwedge_shader::ir::{Access, BarrierInfo, MemoryKinds, Op as ShaderOp, Order, Scope};
 
 const PROGRESS: [(Progress, &str); 5] = [
@@ -416,6 +419,24 @@ fn blocks(text: &str) -> Result<Vec<Block>, LineError<'_>> {
     text.split(',').map(|block| entity(block, 'B').ok_or(("not a block", block))).collect()
 }
 
+/// The opcode of a name, as programs are printed: that of its row. Of several, the one that the GPU has. Other names are mnemonics.
+fn opcode(gpu: &Gpu, name: &str) -> Option<Opcode> {
+    static ROWS: LazyLock<HashMap<&str, Vec<&tables::InstRow>>> = LazyLock::new(|| {
+        let mut rows: HashMap<&str, Vec<&tables::InstRow>> = HashMap::new();
+        tables::rows().iter().for_each(|row| rows.entry(row.name).or_default().push(row));
+        rows
+    });
+    match ROWS.get(name).map(Vec::as_slice) {
+        None => Opcode::named(name),
+        Some([row]) => Some(row.opcode),
+        Some(rows) => {
+            let variants = Variants::of(gpu);
+            let own = rows.iter().find(|row| variants.has(row.opcode)).or_else(|| rows.first());
+            own.map(|row| row.opcode)
+        }
+    }
+}
+
 fn parse_inst<'a>(program: &mut Program, line: &'a str) -> Result<(), LineError<'a>> {
     let Some(block) = program.blocks.keys().next_back() else {
         return Err(("an instruction before the first block", line));
@@ -446,7 +467,7 @@ fn parse_inst<'a>(program: &mut Program, line: &'a str) -> Result<(), LineError<
     let form = Form::from_name(form).ok_or(("no such form", form))?;
     let op = match Pseudo::from_name(name) {
         Some(pseudo) => Op::Pseudo(pseudo),
-        None => Op::Hw(Opcode::named(name).ok_or(("no such instruction", name))?),
+        None => Op::Hw(opcode(&program.gpu, name).ok_or(("no such instruction", name))?),
     };
     let mut operands = Vec::new();
     let mut mods = Mods::default();

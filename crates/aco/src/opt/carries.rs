@@ -63,7 +63,7 @@ impl Combiner<'_> {
     }
 
     /// Whether something reads the carry of an instruction.
-    fn carry_is_read(&self, inst: Inst) -> bool {
+    pub(super) fn carry_is_read(&self, inst: Inst) -> bool {
         let mut carries = self.program.definitions(inst).iter().skip(1).filter_map(|carry| carry.temp);
         carries.any(|carry| self.uses.count(carry) > 0)
     }

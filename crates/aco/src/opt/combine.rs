@@ -3,6 +3,7 @@
 //! Instructions are taken in order. An instruction reads the source of a copy, or a constant, instead of the copy, if it can; then
 //! [`super::rules`] says which pairs one instruction can replace. Instructions whose results nothing reads any more are left for dead code removal.
 
+use super::carries::without_carry;
 use super::fits;
 use super::loops::Loops;
 use super::makers::{MakerKind, Makers};
@@ -128,6 +129,7 @@ impl Combiner<'_> {
     fn change_scalar(&mut self, inst: Inst) -> bool {
         self.pack(inst)
             || self.condition(inst)
+            || self.ordering(inst)
             || self.bit_test(inst)
             || self.fold_constants(inst)
             || self.fold_masks(inst)
@@ -428,8 +430,16 @@ impl Combiner<'_> {
         if self.shift_add(inst, outer) || self.scalar_shift_add(inst, outer) {
             return true;
         }
+        // A sum whose carry nothing reads is one without.
+        let outer = match without_carry(outer) {
+            Some(plain) if !self.carry_is_read(inst) => plain,
+            _ => outer,
+        };
         if self.program[inst].mods != Mods::default() || self.program.operands(inst).len() != 2 {
             return false;
+        }
+        if outer == Opcode::v_add_u32 && self.count_and_add(inst) {
+            return true;
         }
         let rules = rules_of(outer);
         if rules.is_empty() {
@@ -452,6 +462,44 @@ impl Combiner<'_> {
                     self.become_op(inst, rule.both, &new);
                     return true;
                 }
+            }
+        }
+        false
+    }
+
+    /// Bits are counted and the count is added: the instructions that count also add. Lanes before the current one are counted by two of them.
+    fn count_and_add(&mut self, inst: Inst) -> bool {
+        use Opcode as O;
+        let &[a, b] = self.program.operands(inst) else { return false };
+        let counter = |operand: Operand| {
+            let count = self.only_source(operand)?;
+            match (self.program.op(count), self.program.operands(count)) {
+                (
+                    Op::Hw(op @ (O::v_bcnt_u32_b32 | O::v_mbcnt_lo_u32_b32 | O::v_mbcnt_hi_u32_b32)),
+                    [bits, more],
+                ) => Some((op, *bits, *more)),
+                _ => None,
+            }
+        };
+        for (count, other) in [(a, b), (b, a)] {
+            let Some((op, bits, more)) = counter(count) else { continue };
+            // A vector register takes the place of another operand in any encoding.
+            let fits = other.class == RegClass::V1 && other.as_temp().is_some()
+                || self.fits(op, &[bits, other], true);
+            if !fits {
+                continue;
+            }
+            if more.is_const(0) {
+                self.become_op(inst, op, &[bits, other]);
+                return true;
+            }
+            let low = counter(more).filter(|_| op == O::v_mbcnt_hi_u32_b32);
+            if let Some((O::v_mbcnt_lo_u32_b32, low, zero)) = low
+                && zero.is_const(0)
+            {
+                let sum = self.vector_before(inst, O::v_mbcnt_lo_u32_b32, &[low, other]);
+                self.become_op(inst, op, &[bits, sum]);
+                return true;
             }
         }
         false
@@ -545,7 +593,9 @@ impl Combiner<'_> {
             if !(rule.ordered)(low as u32, high as u32) || !order || signed {
                 continue;
             }
-            let new = [parts[1 - place], Operand::c32(low as u32), Operand::c32(high as u32)];
+            let bounds = [parts[place], operands[1 - at]];
+            let [low, high] = if outer == rule.min { bounds } else { [bounds[1], bounds[0]] };
+            let new = [parts[1 - place], low, high];
             let Some(new) = self.legalized(rule.med, &new, true) else { continue };
             self.become_op(inst, rule.med, &new);
             let data = &mut self.program[inst];

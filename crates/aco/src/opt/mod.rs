@@ -20,6 +20,7 @@ mod masks;
 mod mix;
 mod numbering;
 mod offsets;
+mod orderings;
 mod outputs;
 mod packed;
 mod parts;

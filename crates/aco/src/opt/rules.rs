@@ -58,6 +58,7 @@ const RULES: &[Rule] = rules! {
     v_add_u32 EITHER s_lshl_b32 => v_lshl_add_u32 First Second Other;
     v_add_u32 EITHER v_xor_b32 => v_xad_u32 First Second Other;
     v_add_u32 EITHER v_mul_u32_u24 => v_mad_u32_u24 First Second Other;
+    v_add_u32 EITHER v_mul_i32_i24 => v_mad_i32_i24 First Second Other;
     v_add_u32 EITHER v_add_u32 => v_add3_u32 Other First Second;
     v_add_u32 EITHER s_add_u32 => v_add3_u32 Other First Second;
     v_lshlrev_b32 SECOND v_add_u32 => v_add_lshl_u32 First Second Other;
@@ -107,7 +108,7 @@ pub(super) struct ClampRule {
     pub med: Opcode,
     /// Whether a constant is not more than another.
     pub ordered: fn(u32, u32) -> bool,
-    /// Whether the upper bound is a zero, whose sign the median does not distinguish.
+    /// Whether the upper bound is a zero, whose sign the median does not distinguish, or a denormal, which may be flushed to one.
     pub zero: fn(u32) -> bool,
 }
 
@@ -119,7 +120,7 @@ pub(super) const CLAMPS: &[ClampRule] = &[
         med: Opcode::v_med3_f32,
         // Not zeros of both signs, whose order the median does not have.
         ordered: |low, high| f32::from_bits(low) < f32::from_bits(high),
-        zero: |high| f32::from_bits(high) == 0.0,
+        zero: |high| f32::from_bits(high).abs() < f32::MIN_POSITIVE,
     },
     ClampRule {
         min: Opcode::v_min_i32,
@@ -135,7 +136,35 @@ pub(super) const CLAMPS: &[ClampRule] = &[
         ordered: |low, high| low <= high,
         zero: |_| false,
     },
+    ClampRule {
+        min: Opcode::v_min_f16,
+        max: Opcode::v_max_f16,
+        med: Opcode::v_med3_f16,
+        ordered: |low, high| half_order(low).zip(half_order(high)).is_some_and(|(low, high)| low < high),
+        zero: |high| high & 0x7fff < 0x400,
+    },
+    ClampRule {
+        min: Opcode::v_min_i16,
+        max: Opcode::v_max_i16,
+        med: Opcode::v_med3_i16,
+        ordered: |low, high| low as i16 <= high as i16,
+        zero: |_| false,
+    },
+    ClampRule {
+        min: Opcode::v_min_u16,
+        max: Opcode::v_max_u16,
+        med: Opcode::v_med3_u16,
+        ordered: |low, high| low as u16 <= high as u16,
+        zero: |_| false,
+    },
 ];
+
+/// The place of a float of 16 bits in the order of numbers, in which zeros are equal; `None` of a NaN.
+fn half_order(bits: u32) -> Option<i32> {
+    let magnitude = (bits & 0x7fff) as i32;
+    let order = if bits & 0x8000 == 0 { magnitude } else { -magnitude };
+    (magnitude <= 0x7c00).then_some(order)
+}
 
 /// The instruction that does the same with its two operands in the other order. Comparisons are not in the table.
 pub(crate) fn swapped(opcode: Opcode) -> Option<Opcode> {

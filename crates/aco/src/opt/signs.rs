@@ -174,7 +174,9 @@ impl Combiner<'_> {
             let Some(signed) = self.sign_change(inst, ty, true) else { continue };
             let Some(inner) = self.only_maker(signed.value) else { continue };
             let data = &self.program[inner];
-            let long = matches!(data.form, Form::Native | Form::E64) && only_signs(&data.mods);
+            // The product is in a lower half.
+            let low = only_halves_and_signs(&data.mods) && data.mods.get(Mod::OpSel) < 4;
+            let long = matches!(data.form, Form::Native | Form::E64) && low;
             if data.op != Op::Hw(product) || !long || !data.freedom.nans {
                 continue;
             }

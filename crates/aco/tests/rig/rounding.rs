@@ -2,12 +2,35 @@
 //! recorded cases, and does not use the optimizer.
 
 use std::collections::HashMap;
-use unwedge_aco::ir::{Definition, Inst, NewInst, Op, Operand, Program, RegClass, Temp};
+use unwedge_aco::ir::{Definition, Inst, NewInst, Op, Operand, Program, Temp};
 use unwedge_isa::amdgcn::model::{Form, Mod};
 use unwedge_isa::amdgcn::{Mods, Opcode};
 
-const ONE: u64 = 0x3f80_0000;
-const SIGN: u64 = 1 << 31;
+/// The instructions of a width of floats, and its 1.0.
+struct Width {
+    multiply: Opcode,
+    add: Opcode,
+    fuse: Opcode,
+    one: u64,
+    sign: u64,
+}
+
+const WIDTHS: [Width; 2] = [
+    Width {
+        multiply: Opcode::v_mul_f32,
+        add: Opcode::v_add_f32,
+        fuse: Opcode::v_fma_f32,
+        one: 0x3f80_0000,
+        sign: 1 << 31,
+    },
+    Width {
+        multiply: Opcode::v_mul_f16,
+        add: Opcode::v_add_f16,
+        fuse: Opcode::v_fma_f16,
+        one: 0x3c00,
+        sign: 1 << 15,
+    },
+];
 
 /// A product as another instruction reads it: `-|product|` where both are set.
 struct SignedProduct {
@@ -37,12 +60,12 @@ impl Uses {
     }
 
     /// The inexact product that an operand is, after changes of its sign, if nothing else reads it.
-    fn product(&self, program: &Program, operand: Operand) -> Option<SignedProduct> {
-        let mut found =
-            SignedProduct { inst: self.inexact_product(program, operand)?, negated: false, absolute: false };
+    fn product(&self, program: &Program, width: &Width, operand: Operand) -> Option<SignedProduct> {
+        let inst = self.inexact_product(program, width, operand)?;
+        let mut found = SignedProduct { inst, negated: false, absolute: false };
         loop {
             let &[a, b] = program.operands(found.inst) else { return None };
-            let ones = |operand: &Operand| operand.as_const().filter(|bits| bits & !SIGN == ONE);
+            let ones = |operand: &Operand| operand.as_const().filter(|bits| bits & !width.sign == width.one);
             let (one, other, at) = match (ones(&a), ones(&b)) {
                 (Some(one), _) => (one, b, 1),
                 (_, Some(one)) => (one, a, 0),
@@ -50,17 +73,17 @@ impl Uses {
             };
             let mods = program[found.inst].mods;
             if !found.absolute {
-                found.negated ^= (one & SIGN != 0) ^ (mods.get(Mod::Neg) >> at & 1 != 0);
+                found.negated ^= (one & width.sign != 0) ^ (mods.get(Mod::Neg) >> at & 1 != 0);
                 found.absolute = mods.get(Mod::Abs) >> at & 1 != 0;
             }
-            found.inst = self.inexact_product(program, other)?;
+            found.inst = self.inexact_product(program, width, other)?;
         }
     }
 
-    fn inexact_product(&self, program: &Program, operand: Operand) -> Option<Inst> {
+    fn inexact_product(&self, program: &Program, width: &Width, operand: Operand) -> Option<Inst> {
         let temp = operand.as_temp().filter(|temp| self.reads.get(temp) == Some(&1))?;
         let inst = *self.makers.get(&temp)?;
-        (program.op(inst) == Op::Hw(Opcode::v_mul_f32) && !program[inst].exact).then_some(inst)
+        (program.op(inst) == Op::Hw(width.multiply) && !program[inst].exact).then_some(inst)
     }
 }
 
@@ -78,7 +101,7 @@ fn become_op(program: &mut Program, inst: Inst, opcode: Opcode, operands: &[Oper
     let data = &mut program[inst];
     (data.op, data.mods) = (Op::Hw(opcode), mods);
     data.form = match opcode {
-        Opcode::v_fma_f32 => Form::Native,
+        Opcode::v_fma_f32 | Opcode::v_fma_f16 => Form::Native,
         _ if mods == Mods::default() => Form::Native,
         _ => Form::E64,
     };
@@ -89,12 +112,14 @@ fn contract(program: &mut Program) {
     let uses = Uses::of(program);
     for inst in insts(program) {
         let &[a, b] = program.operands(inst) else { continue };
-        if program.op(inst) != Op::Hw(Opcode::v_add_f32) || program[inst].exact {
+        let Some(width) = WIDTHS.iter().find(|width| program.op(inst) == Op::Hw(width.add)) else { continue };
+        if program[inst].exact {
             continue;
         }
         let [outer_neg, outer_abs] = [Mod::Neg, Mod::Abs].map(|id| program[inst].mods.get(id));
         for (at, product, other) in [(0, a, b), (1, b, a)] {
-            let Some(product) = uses.product(program, product).filter(|_| outer_abs >> at & 1 == 0) else {
+            let Some(product) = uses.product(program, width, product).filter(|_| outer_abs >> at & 1 == 0)
+            else {
                 continue;
             };
             let &[left, right] = program.operands(product.inst) else { continue };
@@ -105,7 +130,7 @@ fn contract(program: &mut Program) {
             neg ^= i32::from(product.negated) << 1 ^ (outer_neg >> at & 1) << 1;
             neg |= (outer_neg >> (1 - at) & 1) << 2;
             abs |= (outer_abs >> (1 - at) & 1) << 2;
-            become_op(program, inst, Opcode::v_fma_f32, &[left, right, other], [neg, abs]);
+            become_op(program, inst, width.fuse, &[left, right, other], [neg, abs]);
             break;
         }
     }
@@ -117,17 +142,21 @@ fn split(program: &mut Program) {
     for block in blocks {
         for inst in program.blocks[block].insts.clone() {
             let &[a, b, c] = program.operands(inst) else { continue };
-            if program.op(inst) != Op::Hw(Opcode::v_fma_f32) || program[inst].exact {
+            let Some(width) = WIDTHS.iter().find(|width| program.op(inst) == Op::Hw(width.fuse)) else {
+                continue;
+            };
+            if program[inst].exact {
                 continue;
             }
             let [neg, abs] = [Mod::Neg, Mod::Abs].map(|id| program[inst].mods.get(id));
-            let temp = program.make_temp(RegClass::V1);
-            let to = [Definition::temp(temp, RegClass::V1)];
+            let class = program.definitions(inst)[0].class;
+            let temp = program.make_temp(class);
+            let to = [Definition::temp(temp, class)];
             let at = program.blocks[block].insts.iter().position(|own| *own == inst).expect("in its block");
-            let product = program.insert(block, at, &NewInst::hw(Opcode::v_mul_f32, &to, &[a, b]));
-            become_op(program, product, Opcode::v_mul_f32, &[a, b], [neg & 3, abs & 3]);
-            let sum = [Operand::temp(temp, RegClass::V1), c];
-            become_op(program, inst, Opcode::v_add_f32, &sum, [neg >> 1 & 2, abs >> 1 & 2]);
+            let product = program.insert(block, at, &NewInst::hw(width.multiply, &to, &[a, b]));
+            become_op(program, product, width.multiply, &[a, b], [neg & 3, abs & 3]);
+            let sum = [Operand::temp(temp, class), c];
+            become_op(program, inst, width.add, &sum, [neg >> 1 & 2, abs >> 1 & 2]);
         }
     }
 }

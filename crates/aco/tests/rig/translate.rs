@@ -1,7 +1,7 @@
 //! Programs of recorded cases in the IR of this compiler.
 
 use super::cases::{Case, CaseLine, PseudoLine, PseudoOperand};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use unwedge_aco::ir::shape::{self, Variants};
 use unwedge_aco::ir::{
     Block, Definition, FloatFreedom, Inst, NewInst, Op, Operand, Payload, PhysReg, Program, Pseudo, RegClass,
@@ -115,7 +115,7 @@ pub struct Ssa {
     pub program: Program,
     /// Registers of arguments beside the descriptor and the address in `v0`.
     pub arguments: Vec<CaseArgument>,
-    /// Instructions that store results, and what they need.
+    /// Instructions that store results, and what they need; of [`whole`] only what they need.
     pub stores: usize,
     /// Results in the order of their places, [`PART_BYTES`] apart.
     pub parts: Vec<PartResult>,
@@ -274,10 +274,12 @@ impl Temps {
             return Ok(());
         }
         let name = line.op.trim_end_matches("_e64");
-        // Up to gfx8 the name is that of the sum with a carry.
         let opcode = match name {
+            // Up to gfx8 the name is that of the sum with a carry.
             "v_add_u32" => Opcode::v_add_u32,
             "v_sub_u32" => Opcode::v_sub_u32,
+            // On gfx8 it is that of the instruction that clears the upper half.
+            "v_interp_p2_f16" => Opcode::v_interp_p2_f16,
             name => Opcode::named(name)
                 .or_else(|| Opcode::named(name.strip_suffix("_inreg")?))
                 .ok_or_else(|| line.op.clone())?,
@@ -431,12 +433,21 @@ pub fn ssa(case: &Case) -> Result<Ssa, String> {
         match inst.and_then(|inst| result(&program, inst)) {
             Some((value, part)) => {
                 let offset = made.parts.len() as u32 * PART_BYTES;
-                made.stores += store(&mut program, block, (value, part.ty), [descriptor, address], offset)?;
-                made.parts.push(part);
+                let (values, split) = dwords(&mut program, block, value);
+                made.stores += split;
+                for (number, value) in (0..).zip(values) {
+                    let offset = offset + number * PART_BYTES;
+                    made.stores +=
+                        store(&mut program, block, (value, part.ty), [descriptor, address], offset)?;
+                    made.parts.push(part);
+                }
                 made.theirs += output.iter().filter(|line| computes(line)).count();
             }
             None => made.left.push(why.unwrap_or_else(|| format!("%{wanted} is not defined in its part"))),
         }
+    }
+    if made.parts.is_empty() {
+        return Err(made.left.pop().unwrap_or_else(|| "no part".to_owned()));
     }
     let last = program.blocks.keys().last().ok_or("no block")?;
     program.append(last, &NewInst::pseudo(Pseudo::LogicalEnd, &[], &[]));
@@ -449,64 +460,153 @@ pub fn ssa(case: &Case) -> Result<Ssa, String> {
     Ok(made)
 }
 
-/// The program of a case of one block in SSA form. It stores every value that nothing reads.
+/// Values that a case reads and does not define. What defined them was not recorded; they are arguments.
+fn undefined(case: &Case) -> Vec<PseudoOperand> {
+    let lines = || case.input.iter().flat_map(|block| &block.code);
+    let pseudo = || {
+        lines().filter_map(|line| match line {
+            CaseLine::Pseudo(line) => Some(line),
+            _ => None,
+        })
+    };
+    let mut known: HashSet<u32> =
+        pseudo().flat_map(|line| &line.definitions).filter_map(|definition| definition.temp).collect();
+    let read = pseudo().flat_map(|line| &line.operands);
+    read.filter(|operand| operand.temp.is_some_and(|temp| known.insert(temp))).cloned().collect()
+}
+
+/// The program of a case in SSA form. It stores every value that nothing reads.
 pub fn whole(case: &Case) -> Result<Ssa, String> {
-    let [input] = &case.input[..] else { return Err("several blocks".to_owned()) };
     let variants = Variants::of(&case.gpu);
     let mut program = Program::new(case.gpu);
     let mut temps = Temps::default();
     let class = RegClass::sgpr(4);
-    let [descriptor, address] = [class, RegClass::V1].map(|class| program.make_temp(class));
+    let places = [class, RegClass::V1].map(|class| program.make_temp(class));
     let own = [
-        Definition::fixed(descriptor, class, PhysReg::sgpr(DESCRIPTOR)),
-        Definition::fixed(address, RegClass::V1, PhysReg::vgpr(0)),
+        Definition::fixed(places[0], class, PhysReg::sgpr(DESCRIPTOR)),
+        Definition::fixed(places[1], RegClass::V1, PhysReg::vgpr(0)),
     ];
-    let block = program.add_block();
-    program.blocks[block].top_level = true;
-    let mut arguments = Vec::new();
-    for line in &input.code {
-        match line {
-            CaseLine::Pseudo(line) if line.op == "p_startpgm" => {
-                arguments = start(&mut program, &mut temps, block, &own, line)?;
+    let mut made = Ssa {
+        program: Program::new(case.gpu),
+        arguments: Vec::new(),
+        stores: 0,
+        parts: Vec::new(),
+        theirs: 0,
+        left: Vec::new(),
+    };
+    for (number, input) in case.input.iter().enumerate() {
+        let block = program.add_block();
+        program.blocks[block].top_level = true;
+        if number > 0 {
+            program.append(block, &NewInst::pseudo(Pseudo::LogicalStart, &[], &[]));
+        }
+        for line in &input.code {
+            match line {
+                CaseLine::Pseudo(line) if line.op == "p_startpgm" => {
+                    let mut line = line.clone();
+                    line.definitions.extend(undefined(case));
+                    made.arguments = start(&mut program, &mut temps, block, &own, &line)?;
+                }
+                CaseLine::Pseudo(line) if line.op == "p_branch" => {
+                    program.append(block, &NewInst::pseudo(Pseudo::LogicalEnd, &[], &[]));
+                    program.append(block, &NewInst::pseudo(Pseudo::Branch, &[], &[]));
+                }
+                CaseLine::Pseudo(line) if line.op == "p_start_linear_vgpr" && !line.operands.is_empty() => {
+                    return Err("a linear register that starts with a value".to_owned());
+                }
+                CaseLine::Pseudo(line) => temps.ssa(&mut program, &variants, block, line)?,
+                CaseLine::Mark(_) => {}
+                CaseLine::Inst(inst) if inst.row().role == Role::End => {}
+                other => return Err(format!("{other:?}")),
             }
-            CaseLine::Pseudo(line) => temps.ssa(&mut program, &variants, block, line)?,
-            CaseLine::Mark(_) => {}
-            CaseLine::Inst(inst) if inst.row().role == Role::End => {}
-            other => return Err(format!("{other:?}")),
+        }
+        let preds = input.linear_preds.iter().chain(&input.logical_preds).max();
+        if preds.is_some_and(|pred| *pred >= number) {
+            return Err("a loop".to_owned());
+        }
+        for &pred in &input.linear_preds {
+            program.link_linear(Block::new(pred), block);
+        }
+        // Results are stored by lanes, also after blocks that ACO's case connects in the linear flow alone.
+        let logical = [&input.logical_preds, &input.linear_preds].into_iter().find(|preds| !preds.is_empty());
+        for &pred in logical.into_iter().flatten() {
+            program.link_logical(Block::new(pred), block);
         }
     }
-    let insts = program.blocks[block].insts.clone();
-    let read: Vec<Temp> =
-        insts.iter().flat_map(|inst| program.operands(*inst)).filter_map(Operand::as_temp).collect();
-    let made: Vec<Definition> = insts
+    let insts: Vec<(Block, Inst)> = program
+        .blocks
         .iter()
-        .filter(|inst| !program.op(**inst).is(Pseudo::StartProgram))
-        .flat_map(|inst| program.definitions(*inst))
-        .copied()
+        .flat_map(|(block, data)| data.insts.iter().map(move |inst| (block, *inst)))
         .collect();
-    let (mut parts, mut stores) = (Vec::new(), 0);
-    for definition in made {
-        let Some(temp) = definition.temp.filter(|temp| !read.contains(temp)) else { continue };
-        // No instruction stores three bytes.
-        if definition.class.bytes() == 3 {
+    let read: HashSet<Temp> =
+        insts.iter().flat_map(|(_, inst)| program.operands(*inst)).filter_map(Operand::as_temp).collect();
+    let last = program.blocks.keys().last().ok_or("no block")?;
+    for (block, inst) in insts {
+        if program.op(inst).is(Pseudo::StartProgram) {
             continue;
         }
-        let value = Operand::temp(temp, definition.class);
-        let offset = parts.len() as u32 * PART_BYTES;
-        stores += store(&mut program, block, (value, Type::B32), [descriptor, address], offset)?;
-        parts.push(PartResult { ty: Type::B32, freedom: FloatFreedom::default() });
+        for definition in program.definitions(inst).to_vec() {
+            // No instruction stores three bytes.
+            let Some(temp) = definition.temp.filter(|_| definition.class.bytes() != 3) else { continue };
+            if read.contains(&temp) {
+                continue;
+            }
+            if block != last {
+                return Err("a result before the last block".to_owned());
+            }
+            made.result(&mut program, block, Operand::temp(temp, definition.class), places)?;
+        }
     }
-    program.append(block, &NewInst::pseudo(Pseudo::LogicalEnd, &[], &[]));
-    program.append(block, &NewInst::hw(Opcode::s_endpgm, &[], &[]));
-    // Copies are instructions, each of them.
-    let count = |line: &CaseLine| match line {
+    program.append(last, &NewInst::pseudo(Pseudo::LogicalEnd, &[], &[]));
+    program.append(last, &NewInst::hw(Opcode::s_endpgm, &[], &[]));
+    made.theirs = case.output.iter().flat_map(|block| &block.code).map(allocated_count).sum();
+    made.program = program;
+    Ok(made)
+}
+
+impl Ssa {
+    /// Stores a value, dword by dword.
+    fn result(
+        &mut self,
+        program: &mut Program,
+        block: Block,
+        value: Operand,
+        places: [Temp; 2],
+    ) -> Result<(), String> {
+        for dword in dwords(program, block, value).0 {
+            let offset = self.parts.len() as u32 * PART_BYTES;
+            // What is not the store itself are copies.
+            self.stores += store(program, block, (dword, Type::B32), places, offset)? - 1;
+            self.parts.push(PartResult { ty: Type::B32, freedom: FloatFreedom::default() });
+        }
+        Ok(())
+    }
+}
+
+/// The dwords of a value, and how many instructions take it apart.
+fn dwords(program: &mut Program, block: Block, value: Operand) -> (Vec<Operand>, usize) {
+    if value.class.bytes() <= 4 {
+        return (vec![value], 0);
+    }
+    let class = if value.class.is_sgpr() { RegClass::S1 } else { RegClass::V1 };
+    let parts: Vec<Definition> =
+        (0..value.class.dwords()).map(|_| Definition::temp(program.make_temp(class), class)).collect();
+    program.append(block, &NewInst::pseudo(Pseudo::SplitVector, &parts, &[value]));
+    (parts.iter().filter_map(|part| Some(Operand::temp(part.temp?, class))).collect(), 1)
+}
+
+/// Instructions that a line becomes after allocation. Copies are instructions, each of them, also those that phis need.
+fn allocated_count(line: &CaseLine) -> usize {
+    match line {
         CaseLine::Inst(inst) => usize::from(!matches!(inst.row().role, Role::End | Role::Message)),
         CaseLine::Pseudo(line) if line.op == "p_parallelcopy" => line.definitions.len(),
+        CaseLine::Pseudo(line) if line.op.ends_with("phi") => {
+            let to = line.definitions.first().and_then(|definition| definition.reg.as_ref());
+            line.operands.iter().filter(|operand| operand.reg.as_ref() != to).count()
+        }
         CaseLine::Pseudo(line) => usize::from(Opcode::named(line.op.trim_end_matches("_e64")).is_some()),
         CaseLine::Mark(_) | CaseLine::Unread(_) => 0,
-    };
-    let theirs = case.output.iter().flat_map(|block| &block.code).map(count).sum();
-    Ok(Ssa { program, arguments, stores, parts, theirs, left: Vec::new() })
+    }
 }
 
 /// Starts the program: arguments of the rig, then those of the case. Returns the registers of those.
