@@ -332,6 +332,14 @@ fn elements_are_moved_into_parts_of_registers() {
                     });
                 }
             }
+            for (element, bits) in [(0, 16), (1, 16), (3, 8)] {
+                check(PseudoLine {
+                    op: "p_insert".to_owned(),
+                    definitions: vec![operand("v2", "v1")],
+                    operands: vec![operand(from, "v2b"), number(element), number(bits)],
+                    ..PseudoLine::default()
+                });
+            }
         }
     }
 }

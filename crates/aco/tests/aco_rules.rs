@@ -150,13 +150,15 @@ fn a_comparison_of_two_values_includes_a_test_of_both() {
         );
         check(gpu, &one, &["v_cmp_neq_f32", "v_cmp_lt_f32", "s_or_b64"]);
         // A constant that is a NaN makes a comparison false, not a test of the other value.
-        let nan = format!(
-            "%10:s2 = v_cmp_neq_f32 %2, %2
-            %11:s2 = v_cmp_lt_f32 0xffffffff:s1, %2
-            %90:s2, %12:s1@scc = s_or_b64 %10, %11
-            {CHOICE}"
-        );
-        assert_eq!(optimized(gpu, &nan).len(), 4, "{gpu}");
+        for operands in ["0xffffffff:s1, %2", "%2, 0xffffffff:s1"] {
+            let nan = format!(
+                "%10:s2 = v_cmp_neq_f32 %2, %2
+                %11:s2 = v_cmp_lt_f32 {operands}
+                %90:s2, %12:s1@scc = s_or_b64 %10, %11
+                {CHOICE}"
+            );
+            assert_eq!(optimized(gpu, &nan).len(), 4, "{gpu}");
+        }
     }
 }
 
