@@ -1,8 +1,9 @@
 //! The IR of the back end: its text and its validators.
 
 use unwedge_aco::ir::shape::Variants;
-use unwedge_aco::ir::{RegClass, text};
+use unwedge_aco::ir::{Op, RegClass, text};
 use unwedge_aco::valid;
+use unwedge_isa::amdgcn::Opcode;
 
 const PROGRAM: &str = "\
 program gfx1030 wave64 selected lds 16 scratch 0
@@ -209,4 +210,27 @@ fn halves_are_first_results() {
     };
     assert!(packed("%3").contains("s_pack_lh_b32_b16 %2, %2"), "{}", packed("%3"));
     assert!(packed("%4").contains("s_pack_ll_b32_b16 %2, %4"), "{}", packed("%4"));
+}
+
+/// Two instructions may have one name; a GPU has one of them.
+#[test]
+fn names_are_of_the_instructions_that_the_gpu_has() {
+    for (gpu, name, opcode) in [
+        ("gfx1030", "v_interp_p2_f32", Opcode::v_interp_p2_f32),
+        ("gfx1100", "v_interp_p2_f32", Opcode::v_interp_p2_f32_vinterp),
+        ("gfx900", "v_add_u32", Opcode::v_add_u32),
+        ("gfx803", "v_add_co_u32", Opcode::v_add_co_u32),
+    ] {
+        let text = format!(
+            "\
+program {gpu} wave64 selected lds 0 scratch 0
+B0 plain depth 0 0 0 top preds - - succs - -
+  %0:v1@v0 = p_startpgm
+  %1:v1 = {name} %0, %0
+"
+        );
+        let program = text::parse(&text).expect("reads");
+        let (_, block) = program.blocks.iter().next().expect("a block");
+        assert_eq!(program.op(block.insts[1]), Op::Hw(opcode), "{gpu} {name}");
+    }
 }
