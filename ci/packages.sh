@@ -28,7 +28,10 @@ cp Cargo.lock "$scratch/unpacked"
     # As in the workspace, or every crate is checked again.
     sed -n '/^\[profile\./,$p' Cargo.toml
 } >"$scratch/unpacked/Cargo.toml"
-cargo check --workspace --offline --manifest-path "$scratch/unpacked/Cargo.toml" --target-dir "$target"
+# Each by itself: together they would have each other's features.
+for folder in "$scratch"/unpacked/*/; do
+    cargo check --quiet --offline --manifest-path "$folder/Cargo.toml" --target-dir "$target"
+done
 if [ $# -gt 0 ]; then
     mkdir -p "$1"
     cp "$scratch"/target/package/*.crate "$1"

@@ -420,7 +420,7 @@ fn blocks(text: &str) -> Result<Vec<Block>, LineError<'_>> {
 }
 
 /// The opcode of a name, as programs are printed: that of its row. Of several, the one that the GPU has. Other names are mnemonics.
-fn opcode(gpu: &Gpu, name: &str) -> Option<Opcode> {
+pub fn opcode(gpu: &Gpu, name: &str) -> Option<Opcode> {
     static ROWS: LazyLock<HashMap<&str, Vec<&tables::InstRow>>> = LazyLock::new(|| {
         let mut rows: HashMap<&str, Vec<&tables::InstRow>> = HashMap::new();
         tables::rows().iter().for_each(|row| rows.entry(row.name).or_default().push(row));

@@ -62,8 +62,8 @@ impl Combiner<'_> {
         }
     }
 
-    /// Whether something reads the carry of an instruction.
-    pub(super) fn carry_is_read(&self, inst: Inst) -> bool {
+    /// Whether something reads a result of an instruction after the first one: a carry, or `scc`.
+    pub(super) fn more_is_read(&self, inst: Inst) -> bool {
         let mut carries = self.program.definitions(inst).iter().skip(1).filter_map(|carry| carry.temp);
         carries.any(|carry| self.uses.count(carry) > 0)
     }
@@ -96,7 +96,7 @@ impl Combiner<'_> {
     /// A sum or difference of which only a carry or borrow has been added or subtracted yet.
     fn sum_with_carry(&mut self, inst: Inst, opcode: Opcode) -> bool {
         let &[zero, value, mask] = self.program.operands(inst) else { return false };
-        if !zero.is_const(0) || self.carry_is_read(inst) {
+        if !zero.is_const(0) || self.more_is_read(inst) {
             return false;
         }
         let Some(inner) = self.only_source(value) else { return false };
@@ -144,7 +144,7 @@ impl Combiner<'_> {
             let Some(carry) = bit.as_temp().and_then(|bit| self.definition(bit)) else { continue };
             let carries = matches!(self.program.op(carry), Op::Hw(Opcode::s_add_u32 | Opcode::s_sub_u32))
                 && self.program.definitions(carry).get(1).is_some_and(|second| second.temp == bit.as_temp());
-            if !carries || self.carry_is_read(inst) || self.scc_since_but(carry, inner).is_none() {
+            if !carries || self.more_is_read(inst) || self.scc_since_but(carry, inner).is_none() {
                 continue;
             }
             let &[x, y] = self.program.operands(inner) else { continue };

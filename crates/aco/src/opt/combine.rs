@@ -432,7 +432,7 @@ impl Combiner<'_> {
         }
         // A sum whose carry nothing reads is one without.
         let outer = match without_carry(outer) {
-            Some(plain) if !self.carry_is_read(inst) => plain,
+            Some(plain) if !self.more_is_read(inst) => plain,
             _ => outer,
         };
         if self.program[inst].mods != Mods::default() || self.program.operands(inst).len() != 2 {
@@ -508,10 +508,7 @@ impl Combiner<'_> {
     /// A scalar shift by one to four whose result is added.
     fn scalar_shift_add(&mut self, inst: Inst, outer: Opcode) -> bool {
         use Opcode as O;
-        let carry = self.program.definitions(inst).get(1).and_then(|definition| definition.temp);
-        if !matches!(outer, O::s_add_u32 | O::s_add_i32)
-            || carry.is_some_and(|carry| self.uses.count(carry) > 0)
-        {
+        if !matches!(outer, O::s_add_u32 | O::s_add_i32) || self.more_is_read(inst) {
             return false;
         }
         let &[a, b] = self.program.operands(inst) else { return false };
@@ -539,11 +536,10 @@ impl Combiner<'_> {
 
     /// A shift by a constant and an addition become `v_mad_u32_u24` on GPUs without `v_lshl_add_u32`.
     fn shift_add(&mut self, inst: Inst, outer: Opcode) -> bool {
-        let carry = self.program.definitions(inst).get(1).and_then(|definition| definition.temp);
         if !matches!(outer, Opcode::v_add_u32 | Opcode::v_add_co_u32)
             || self.variants.has(Opcode::v_lshl_add_u32)
             || self.program[inst].mods != Mods::default()
-            || carry.is_some_and(|carry| self.uses.count(carry) > 0)
+            || self.more_is_read(inst)
         {
             return false;
         }

@@ -119,14 +119,9 @@ impl Combiner<'_> {
     /// The complement of a comparison, which is a lane mask.
     fn complement(&mut self, inst: Inst) -> bool {
         let operand = self.program.operands(inst)[0];
-        let scc_is_read = self
-            .program
-            .definitions(inst)
-            .iter()
-            .skip(1)
-            .filter_map(|d| d.temp)
-            .any(|t| self.uses.count(t) > 0);
-        let Some(temp) = operand.as_temp().filter(|temp| self.uses.count(*temp) == 1 && !scc_is_read) else {
+        let Some(temp) =
+            operand.as_temp().filter(|temp| self.uses.count(*temp) == 1 && !self.more_is_read(inst))
+        else {
             return false;
         };
         let Some(inner) = self.definition(temp) else { return false };
@@ -167,10 +162,8 @@ impl Combiner<'_> {
         };
         let parts: Vec<_> = self.program.definitions(split).iter().map(|part| part.temp).collect();
         let vector = self.program.operands(split)[0];
-        let carries = self.program.definitions(inst).iter().skip(1).filter_map(|carry| carry.temp);
-        let unread = carries.into_iter().all(|carry| self.uses.count(carry) == 0);
         let both = parts == [Some(a), Some(b)] || parts == [Some(b), Some(a)];
-        if !both || !unread || vector.class != RegClass::S2 || vector.as_temp().is_none() {
+        if !both || self.more_is_read(inst) || vector.class != RegClass::S2 || vector.as_temp().is_none() {
             return false;
         }
         self.become_op(inst, Opcode::s_bcnt1_i32_b64, &[vector]);

@@ -107,9 +107,8 @@ impl Combiner<'_> {
             _ => return false,
         };
         let &[a, b] = self.program.operands(inst) else { return false };
-        let scc = self.program.definitions(inst).get(1).and_then(|second| second.temp);
         let mask = self.program.definitions(inst)[0].class == self.program.lane_mask();
-        if !mask || scc.is_some_and(|scc| self.uses.count(scc) > 0) {
+        if !mask || self.more_is_read(inst) {
             return false;
         }
         let (Some(a), Some(b)) = (self.float_compare(a), self.float_compare(b)) else { return false };

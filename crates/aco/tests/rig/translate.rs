@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use unwedge_aco::ir::shape::{self, Variants};
 use unwedge_aco::ir::{
     Block, Definition, FloatFreedom, Inst, NewInst, Op, Operand, Payload, PhysReg, Program, Pseudo, RegClass,
-    Temp,
+    Temp, text,
 };
 use unwedge_base::entity::Entity;
 use unwedge_isa::amdgcn::model::{Class, Form, Mod, Role, Type};
@@ -274,16 +274,9 @@ impl Temps {
             return Ok(());
         }
         let name = line.op.trim_end_matches("_e64");
-        let opcode = match name {
-            // Up to gfx8 the name is that of the sum with a carry.
-            "v_add_u32" => Opcode::v_add_u32,
-            "v_sub_u32" => Opcode::v_sub_u32,
-            // On gfx8 it is that of the instruction that clears the upper half.
-            "v_interp_p2_f16" => Opcode::v_interp_p2_f16,
-            name => Opcode::named(name)
-                .or_else(|| Opcode::named(name.strip_suffix("_inreg")?))
-                .ok_or_else(|| line.op.clone())?,
-        };
+        let known = |name: &str| text::opcode(&program.gpu, name);
+        let opcode =
+            known(name).or_else(|| known(name.strip_suffix("_inreg")?)).ok_or_else(|| line.op.clone())?;
         let variant = variants.widest(opcode).ok_or_else(|| format!("{name} on this GPU"))?;
         let slots: Vec<u8> = shape::operands(variant).map(|slot| slot.source).collect();
         let Printed { mods, bounds, lanes, freedom } = printed(print, &slots)?;
@@ -381,14 +374,7 @@ pub fn ssa(case: &Case) -> Result<Ssa, String> {
     let class = RegClass::sgpr(4);
     let descriptor = program.make_temp(class);
     let address = program.make_temp(RegClass::V1);
-    let mut made = Ssa {
-        program: Program::new(case.gpu),
-        arguments: Vec::new(),
-        stores: 0,
-        parts: Vec::new(),
-        theirs: 0,
-        left: Vec::new(),
-    };
+    let mut made = Ssa::new(case);
     let mut last = None;
     for (number, input, output) in parts(case)? {
         if last != Some(number) {
@@ -486,14 +472,7 @@ pub fn whole(case: &Case) -> Result<Ssa, String> {
         Definition::fixed(places[0], class, PhysReg::sgpr(DESCRIPTOR)),
         Definition::fixed(places[1], RegClass::V1, PhysReg::vgpr(0)),
     ];
-    let mut made = Ssa {
-        program: Program::new(case.gpu),
-        arguments: Vec::new(),
-        stores: 0,
-        parts: Vec::new(),
-        theirs: 0,
-        left: Vec::new(),
-    };
+    let mut made = Ssa::new(case);
     for (number, input) in case.input.iter().enumerate() {
         let block = program.add_block();
         program.blocks[block].top_level = true;
@@ -565,6 +544,18 @@ pub fn whole(case: &Case) -> Result<Ssa, String> {
 }
 
 impl Ssa {
+    /// Nothing of a case yet.
+    fn new(case: &Case) -> Ssa {
+        Ssa {
+            program: Program::new(case.gpu),
+            arguments: Vec::new(),
+            stores: 0,
+            parts: Vec::new(),
+            theirs: 0,
+            left: Vec::new(),
+        }
+    }
+
     /// Stores a value, dword by dword.
     fn result(
         &mut self,
